@@ -1,0 +1,367 @@
+-- Teams, people, agents, tokens, connectors, collections, sessions.
+-- Every key leads with team_id and every foreign key carries it: no row can refer to another team's.
+
+-- A JSON array of trimmed, non-empty, distinct strings; null passes, as in every check.
+create function is_clean_list(list jsonb) returns boolean
+language sql immutable parallel safe
+return case
+    when jsonb_typeof(list) <> 'array' then false
+    else not exists (
+            select from jsonb_array_elements(list) as item
+            where jsonb_typeof(item) <> 'string'
+               or btrim(item #>> '{}') = '' or btrim(item #>> '{}') <> item #>> '{}'
+        )
+        and jsonb_array_length(list) = (select count(distinct item) from jsonb_array_elements(list) as item)
+end;
+
+create table teams (
+    id uuid not null,
+    slug text not null,
+    name text not null,
+    pause_mode text,
+    pause_reason text,
+    paused_at timestamptz,
+    paused_by_user_id uuid,
+    created_at timestamptz default now() not null,
+    updated_at timestamptz default now() not null,
+    constraint teams_pkey primary key (id),
+    constraint teams_slug_key unique (slug),
+    constraint teams_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint teams_slug_form check (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
+    constraint teams_name_given check (btrim(name) <> '' and char_length(name) <= 255),
+    constraint teams_pause_mode_known check (pause_mode in ('drain', 'quiesce')),
+    constraint teams_pause_whole check ((paused_at is null) = (pause_mode is null) and (paused_at is null or btrim(pause_reason) <> ''))
+);
+
+create table users (
+    team_id uuid not null,
+    id uuid not null,
+    kind text default 'human' not null,
+    role text,
+    subject text,
+    email text,
+    full_name text not null,
+    is_active boolean default true not null,
+    last_seen_at timestamptz,
+    created_by_user_id uuid,
+    updated_by_user_id uuid,
+    created_at timestamptz default now() not null,
+    updated_at timestamptz default now() not null,
+    constraint users_pkey primary key (team_id, id),
+    constraint users_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint users_team_id_fkey foreign key (team_id) references teams (id),
+    constraint users_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
+    constraint users_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
+    constraint users_kind_known check (kind in ('human', 'system')),
+    constraint users_role_known check (role in ('admin', 'operator', 'viewer')),
+    constraint users_kind_fits check ((kind = 'human' and email is not null and role is not null) or (kind = 'system' and role is null and subject is null)),
+    constraint users_email_length check (char_length(email) <= 320),
+    constraint users_full_name_given check (btrim(full_name) <> '' and char_length(full_name) <= 300)
+);
+create unique index users_email_uq on users (team_id, lower(email)) where email is not null;
+create unique index users_subject_uq on users (team_id, subject) where subject is not null;
+
+create table operator_tokens (
+    team_id uuid not null,
+    id uuid not null,
+    user_id uuid not null,
+    name text,
+    token_hash text not null,
+    token_prefix text not null,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    last_used_at timestamptz,
+    created_by_user_id uuid not null,
+    created_at timestamptz default now() not null,
+    constraint operator_tokens_pkey primary key (team_id, id),
+    constraint operator_tokens_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint operator_tokens_team_id_fkey foreign key (team_id) references teams (id),
+    constraint operator_tokens_user_id_fkey foreign key (team_id, user_id) references users (team_id, id),
+    constraint operator_tokens_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
+    constraint operator_tokens_hash_uq unique (team_id, token_hash),
+    constraint operator_tokens_token_hash_sha256 check (token_hash ~ '^[0-9a-f]{64}$'),
+    constraint operator_tokens_name_length check (char_length(name) <= 100),
+    constraint operator_tokens_token_prefix_length check (char_length(token_prefix) <= 20)
+);
+create index operator_tokens_user_idx on operator_tokens (team_id, user_id, id);
+
+create table settings (
+    team_id uuid not null,
+    name text not null,
+    value jsonb not null,
+    updated_by_user_id uuid,
+    updated_at timestamptz default now() not null,
+    constraint settings_pkey primary key (team_id, name),
+    constraint settings_team_id_fkey foreign key (team_id) references teams (id),
+    constraint settings_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
+    constraint settings_name_given check (btrim(name) <> '' and char_length(name) <= 100)
+);
+
+create table agents (
+    team_id uuid not null,
+    id uuid not null,
+    name text not null,
+    owner_user_id uuid not null,
+    system_user_id uuid not null,
+    created_by_user_id uuid not null,
+    updated_by_user_id uuid,
+    worker_id text not null,
+    hostname text,
+    os_info text,
+    version text,
+    binary_checksum text,
+    api_key_hash text not null,
+    api_key_prefix text not null,
+    previous_key_hash text,
+    previous_key_ends_at timestamptz,
+    connector_ref text default 'pull' not null,
+    profile jsonb default '{}' not null,
+    hosted boolean default false not null,
+    cpu_millicores integer default 500 not null,
+    memory_mb integer default 512 not null,
+    runtime_version text default 'latest' not null,
+    max_concurrent_jobs integer default 1 not null,
+    drained_at timestamptz,
+    drain_reason text,
+    drained_by_user_id uuid,
+    revoked_at timestamptz,
+    revocation_reason text,
+    revoked_by_user_id uuid,
+    deleted_at timestamptz,
+    created_at timestamptz default now() not null,
+    updated_at timestamptz default now() not null,
+    constraint agents_pkey primary key (team_id, id),
+    constraint agents_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint agents_team_id_fkey foreign key (team_id) references teams (id),
+    constraint agents_owner_user_id_fkey foreign key (team_id, owner_user_id) references users (team_id, id),
+    constraint agents_system_user_id_fkey foreign key (team_id, system_user_id) references users (team_id, id),
+    constraint agents_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
+    constraint agents_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
+    constraint agents_drained_by_user_id_fkey foreign key (team_id, drained_by_user_id) references users (team_id, id),
+    constraint agents_revoked_by_user_id_fkey foreign key (team_id, revoked_by_user_id) references users (team_id, id),
+    constraint agents_system_user_uq unique (team_id, system_user_id),
+    constraint agents_api_key_hash_uq unique (team_id, api_key_hash),
+    constraint agents_name_given check (btrim(name) <> '' and char_length(name) <= 255),
+    constraint agents_worker_id_given check (btrim(worker_id) <> '' and char_length(worker_id) <= 255),
+    constraint agents_hostname_length check (char_length(hostname) <= 255),
+    constraint agents_os_info_length check (char_length(os_info) <= 255),
+    constraint agents_version_length check (char_length(version) <= 50),
+    constraint agents_binary_checksum_sha256 check (binary_checksum ~ '^[0-9a-f]{64}$'),
+    constraint agents_api_key_hash_sha256 check (api_key_hash ~ '^[0-9a-f]{64}$'),
+    constraint agents_previous_key_hash_sha256 check (previous_key_hash ~ '^[0-9a-f]{64}$'),
+    constraint agents_api_key_prefix_length check (char_length(api_key_prefix) <= 20),
+    constraint agents_connector_ref_given check (btrim(connector_ref) <> '' and char_length(connector_ref) <= 500),
+    constraint agents_profile_object check (jsonb_typeof(profile) = 'object'),
+    constraint agents_cpu_bounds check (cpu_millicores between 100 and 4000),
+    constraint agents_memory_bounds check (memory_mb between 128 and 8192),
+    constraint agents_runtime_version_given check (btrim(runtime_version) <> '' and char_length(runtime_version) <= 100),
+    constraint agents_concurrency_bounds check (max_concurrent_jobs between 1 and 1000),
+    constraint agents_revoked_needs_reason check (revoked_at is null or btrim(coalesce(revocation_reason, '')) <> ''),
+    constraint agents_previous_key_whole check ((previous_key_hash is null) = (previous_key_ends_at is null))
+);
+create unique index agents_name_uq on agents (team_id, lower(name)) where deleted_at is null;
+create index agents_owner_idx on agents (team_id, owner_user_id, id) where deleted_at is null;
+create index agents_team_idx on agents (team_id, id) where deleted_at is null;
+create unique index agents_worker_id_uq on agents (team_id, worker_id) where deleted_at is null;
+
+create table agent_runtime (
+    team_id uuid not null,
+    agent_id uuid not null,
+    presence text default 'unknown' not null,
+    error_message text,
+    last_heartbeat_at timestamptz,
+    capabilities jsonb default '[]' not null,
+    metrics jsonb default '{}' not null,
+    lifecycle smallint,
+    lifecycle_changed_at timestamptz,
+    last_session_ended_at timestamptz,
+    started_at timestamptz,
+    constraint agent_runtime_pkey primary key (team_id, agent_id),
+    constraint agent_runtime_agent_id_fkey foreign key (team_id, agent_id) references agents (team_id, id),
+    constraint agent_runtime_presence_known check (presence in ('unknown', 'online', 'offline', 'error')),
+    constraint agent_runtime_lifecycle_known check (lifecycle between 1 and 7),
+    constraint agent_runtime_error_only_in_error check (error_message is null or presence = 'error' or lifecycle = 7),
+    constraint agent_runtime_capabilities_array check (jsonb_typeof(capabilities) = 'array'),
+    constraint agent_runtime_metrics_object check (jsonb_typeof(metrics) = 'object')
+)
+ with (fillfactor = 70);
+create index agent_runtime_lifecycle_idx on agent_runtime (team_id, lifecycle, agent_id) where lifecycle is not null;
+create index agent_runtime_presence_idx on agent_runtime (team_id, presence, agent_id);
+
+create table registration_tokens (
+    team_id uuid not null,
+    id uuid not null,
+    created_by_user_id uuid not null,
+    token_hash text not null,
+    token_prefix text not null,
+    name text,
+    is_used boolean default false not null,
+    used_by_agent_id uuid,
+    used_at timestamptz,
+    client_nonce_hash text,
+    expires_at timestamptz default now() + interval '24 hours' not null,
+    revoked_at timestamptz,
+    revoked_by_user_id uuid,
+    created_at timestamptz default now() not null,
+    constraint registration_tokens_pkey primary key (team_id, id),
+    constraint registration_tokens_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint registration_tokens_team_id_fkey foreign key (team_id) references teams (id),
+    constraint registration_tokens_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
+    constraint registration_tokens_revoked_by_user_id_fkey foreign key (team_id, revoked_by_user_id) references users (team_id, id),
+    constraint registration_tokens_used_by_agent_id_fkey foreign key (team_id, used_by_agent_id) references agents (team_id, id),
+    constraint registration_tokens_hash_uq unique (team_id, token_hash),
+    constraint registration_tokens_agent_uq unique (team_id, used_by_agent_id),
+    constraint registration_tokens_token_hash_sha256 check (token_hash ~ '^[0-9a-f]{64}$'),
+    constraint registration_tokens_client_nonce_hash_sha256 check (client_nonce_hash ~ '^[0-9a-f]{64}$'),
+    constraint registration_tokens_name_length check (char_length(name) <= 100),
+    constraint registration_tokens_token_prefix_length check (char_length(token_prefix) <= 20),
+    constraint registration_tokens_use_whole check (is_used = (used_by_agent_id is not null) and is_used = (used_at is not null)),
+    constraint registration_tokens_life check (expires_at between created_at + interval '1 hour' and created_at + interval '168 hours')
+);
+create index registration_tokens_expires_idx on registration_tokens (team_id, expires_at, is_used);
+
+create table worker_tokens (
+    team_id uuid not null,
+    id uuid not null,
+    worker_id text not null,
+    token_hash text not null,
+    token_prefix text not null,
+    description text,
+    allowed_repositories jsonb,
+    allowed_job_types jsonb,
+    capabilities jsonb,
+    is_active boolean default true not null,
+    created_by_user_id uuid not null,
+    updated_by_user_id uuid,
+    created_at timestamptz default now() not null,
+    updated_at timestamptz default now() not null,
+    constraint worker_tokens_pkey primary key (team_id, id),
+    constraint worker_tokens_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint worker_tokens_team_id_fkey foreign key (team_id) references teams (id),
+    constraint worker_tokens_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
+    constraint worker_tokens_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
+    constraint worker_tokens_hash_uq unique (team_id, token_hash),
+    constraint worker_tokens_token_hash_sha256 check (token_hash ~ '^[0-9a-f]{64}$'),
+    constraint worker_tokens_worker_id_given check (btrim(worker_id) <> '' and char_length(worker_id) <= 255),
+    constraint worker_tokens_token_prefix_length check (char_length(token_prefix) <= 20),
+    constraint worker_tokens_description_length check (char_length(description) <= 500),
+    constraint worker_tokens_allowed_repositories_clean check (is_clean_list(allowed_repositories)),
+    constraint worker_tokens_allowed_job_types_clean check (is_clean_list(allowed_job_types)),
+    constraint worker_tokens_capabilities_clean check (is_clean_list(capabilities))
+);
+create index worker_tokens_worker_idx on worker_tokens (team_id, worker_id);
+
+create table connectors (
+    team_id uuid not null,
+    id uuid not null,
+    name text not null,
+    type text not null,
+    credential_location text default 'server' not null,
+    credentials_encrypted bytea,
+    credentials_key_id text,
+    config jsonb default '{}' not null,
+    created_by_user_id uuid not null,
+    updated_by_user_id uuid,
+    created_at timestamptz default now() not null,
+    updated_at timestamptz default now() not null,
+    constraint connectors_pkey primary key (team_id, id),
+    constraint connectors_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint connectors_team_id_fkey foreign key (team_id) references teams (id),
+    constraint connectors_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
+    constraint connectors_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
+    constraint connectors_name_given check (btrim(name) <> '' and char_length(name) <= 255),
+    constraint connectors_type_known check (type in ('local', 's3', 'gcs', 'smb')),
+    constraint connectors_credential_location_known check (credential_location in ('server', 'agent', 'pending')),
+    constraint connectors_credentials_only_on_server check (credential_location = 'server' or (credentials_encrypted is null and credentials_key_id is null)),
+    constraint connectors_config_object check (jsonb_typeof(config) = 'object')
+);
+create unique index connectors_name_uq on connectors (team_id, lower(name));
+
+create table agent_connectors (
+    team_id uuid not null,
+    agent_id uuid not null,
+    connector_id uuid not null,
+    reported_at timestamptz default now() not null,
+    constraint agent_connectors_pkey primary key (team_id, agent_id, connector_id),
+    constraint agent_connectors_agent_id_fkey foreign key (team_id, agent_id) references agents (team_id, id) on delete cascade,
+    constraint agent_connectors_connector_id_fkey foreign key (team_id, connector_id) references connectors (team_id, id) on delete cascade
+);
+create index agent_connectors_connector_idx on agent_connectors (team_id, connector_id, agent_id);
+
+create table collections (
+    team_id uuid not null,
+    id uuid not null,
+    name text not null,
+    type text not null,
+    location text,
+    tool text,
+    connector_id uuid,
+    bound_agent_id uuid,
+    auto_refresh boolean default true not null,
+    refresh_interval_hours integer,
+    last_refresh_at timestamptz,
+    next_refresh_at timestamptz,
+    created_by_user_id uuid not null,
+    updated_by_user_id uuid,
+    deleted_at timestamptz,
+    created_at timestamptz default now() not null,
+    updated_at timestamptz default now() not null,
+    constraint collections_pkey primary key (team_id, id),
+    constraint collections_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint collections_team_id_fkey foreign key (team_id) references teams (id),
+    constraint collections_connector_id_fkey foreign key (team_id, connector_id) references connectors (team_id, id),
+    constraint collections_bound_agent_id_fkey foreign key (team_id, bound_agent_id) references agents (team_id, id),
+    constraint collections_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
+    constraint collections_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
+    constraint collections_name_given check (btrim(name) <> '' and char_length(name) <= 255),
+    constraint collections_type_known check (type in ('local', 's3', 'gcs', 'smb')),
+    constraint collections_binding check (case type when 'local' then bound_agent_id is not null or deleted_at is not null when 'smb' then true else bound_agent_id is null end),
+    constraint collections_interval check (refresh_interval_hours >= 1)
+);
+create index collections_agent_idx on collections (team_id, bound_agent_id, id) where bound_agent_id is not null;
+create unique index collections_name_uq on collections (team_id, lower(name)) where deleted_at is null;
+
+create table sessions (
+    team_id uuid not null,
+    id uuid not null,
+    agent_id uuid not null,
+    user_id uuid not null,
+    status smallint default 1 not null,
+    created_at timestamptz default now() not null,
+    closed_at timestamptz,
+    close_reason text,
+    constraint sessions_pkey primary key (team_id, id),
+    constraint sessions_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
+    constraint sessions_agent_id_fkey foreign key (team_id, agent_id) references agents (team_id, id),
+    constraint sessions_user_id_fkey foreign key (team_id, user_id) references users (team_id, id),
+    constraint sessions_status_known check (status in (1, 2)),
+    constraint sessions_closed_has_time check ((status = 2) = (closed_at is not null))
+);
+create index sessions_agent_idx on sessions (team_id, agent_id, id);
+create index sessions_open_idx on sessions (team_id, agent_id) where status = 1;
+
+grant select, insert, update on teams, users, operator_tokens, settings, agents, agent_runtime,
+    registration_tokens, worker_tokens, connectors, agent_connectors, collections, sessions
+    to agent_console_app;
+grant delete on settings, agent_connectors, connectors to agent_console_app;
+grant select on teams, users, settings, agent_runtime, agent_connectors, collections, sessions
+    to agent_console_readonly;
+-- The read-only role never sees a hash or a ciphertext.
+grant select (team_id, id, user_id, name, token_prefix, expires_at, revoked_at, last_used_at,
+              created_by_user_id, created_at)
+    on operator_tokens to agent_console_readonly;
+grant select (team_id, id, name, owner_user_id, system_user_id, created_by_user_id, updated_by_user_id,
+              worker_id, hostname, os_info, version, binary_checksum, api_key_prefix, connector_ref, profile,
+              hosted, cpu_millicores, memory_mb, runtime_version, max_concurrent_jobs, drained_at,
+              drain_reason, drained_by_user_id, revoked_at, revocation_reason, revoked_by_user_id, deleted_at,
+              created_at, updated_at)
+    on agents to agent_console_readonly;
+grant select (team_id, id, created_by_user_id, token_prefix, name, is_used, used_by_agent_id, used_at,
+              expires_at, revoked_at, revoked_by_user_id, created_at)
+    on registration_tokens to agent_console_readonly;
+grant select (team_id, id, worker_id, token_prefix, description, allowed_repositories, allowed_job_types,
+              capabilities, is_active, created_by_user_id, updated_by_user_id, created_at, updated_at)
+    on worker_tokens to agent_console_readonly;
+grant select (team_id, id, name, type, credential_location, config, created_by_user_id, updated_by_user_id,
+              created_at, updated_at)
+    on connectors to agent_console_readonly;

@@ -1,0 +1,14 @@
+"""Teams, people, agents, tokens, connectors, collections, sessions."""
+
+from agent_console.database.migrate import run_sql
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    run_sql("0001_registry.up.sql")
+
+
+def downgrade() -> None:
+    run_sql("0001_registry.down.sql")

@@ -1,0 +1,50 @@
+"""Every table as SQLAlchemy knows it. The migrations make them; a test holds the two together."""
+
+from agent_console.database.tables.audit import audit_checkpoints, audit_log, audit_seals
+from agent_console.database.tables.columns import IdType, metadata
+from agent_console.database.tables.conversations import messages, runs, thread_participants, threads
+from agent_console.database.tables.identity import operator_tokens, settings, teams, users
+from agent_console.database.tables.policy import a2a_route_versions, a2a_routes, approvals
+from agent_console.database.tables.queue import agent_lanes, job_events, job_results, jobs, lanes
+from agent_console.database.tables.registry import (
+    agent_connectors,
+    agent_runtime,
+    agents,
+    collections,
+    connectors,
+    registration_tokens,
+    sessions,
+    worker_tokens,
+)
+
+__all__ = [
+    "IdType",
+    "a2a_route_versions",
+    "a2a_routes",
+    "agent_connectors",
+    "agent_lanes",
+    "agent_runtime",
+    "agents",
+    "approvals",
+    "audit_checkpoints",
+    "audit_log",
+    "audit_seals",
+    "collections",
+    "connectors",
+    "job_events",
+    "job_results",
+    "jobs",
+    "lanes",
+    "messages",
+    "metadata",
+    "operator_tokens",
+    "registration_tokens",
+    "runs",
+    "sessions",
+    "settings",
+    "teams",
+    "thread_participants",
+    "threads",
+    "users",
+    "worker_tokens",
+]
