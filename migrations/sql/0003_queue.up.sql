@@ -137,6 +137,7 @@ create index jobs_claim_order_idx on jobs (team_id, lane_id, (- priority), id) w
 create index jobs_claimable_idx on jobs (team_id, status, scheduled_for) where status in ('queued', 'scheduled');
 create index jobs_collection_idx on jobs (team_id, collection_id, id) where collection_id is not null;
 create index jobs_due_idx on jobs (team_id, coalesce(next_attempt_at, scheduled_for)) where status = 'scheduled' or next_attempt_at is not null;
+create index jobs_held_idx on jobs (team_id, agent_id) where status in ('assigned', 'running');
 create unique index jobs_idempotency_uq on jobs (team_id, idempotency_key) where idempotency_key is not null;
 create index jobs_parent_idx on jobs (team_id, parent_job_id) where parent_job_id is not null;
 create unique index jobs_run_uq on jobs (team_id, run_id) where run_id is not null;

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from agent_console.database.address import refused, sqlalchemy_url
 from agent_console.database.roles import APP, MAINTENANCE, READ_ONLY, become_owner, ensure_roles
-from agent_console.domain.errors import SchemaMismatch
+from agent_console.database.schema import require_revision
 
 # One migration at a time on a database, whoever starts it.
 MIGRATION_LOCK = 4_872_311_093
@@ -49,7 +49,7 @@ def _config(connection: Connection | None = None) -> Config:
 
 
 def _engine(dsn: str) -> Engine:
-    return create_engine(sqlalchemy_url(dsn), poolclass=NullPool, connect_args={"connect_timeout": 10})
+    return create_engine(sqlalchemy_url(dsn), poolclass=NullPool, hide_parameters=True, connect_args={"connect_timeout": 10})
 
 
 def run_sql(name: str) -> None:
@@ -85,25 +85,6 @@ def _status(connection: Connection) -> SchemaStatus:
     return status_of(MigrationContext.configure(connection).get_current_revision(), known_revisions())
 
 
-def require_current(found: SchemaStatus) -> None:
-    if found.state is SchemaState.CURRENT:
-        return
-    if found.state is SchemaState.NEWER:
-        raise SchemaMismatch(
-            f"The database is at schema {found.revision}, newer than this program knows ({found.wanted}).",
-            hint="Upgrade agent-console on this machine.",
-            details={"revision": found.revision, "wanted": found.wanted},
-        )
-    where = (
-        "has no agent-console schema yet" if found.state is SchemaState.EMPTY else "is behind this program"
-    )
-    raise SchemaMismatch(
-        f"The database {where} ({len(found.pending)} migrations to run).",
-        hint="Run: agent-console db migrate",
-        details={"revision": found.revision, "wanted": found.wanted},
-    )
-
-
 def migrate(dsn: str, target: str = "head") -> SchemaStatus:
     """Upgrade to `target` under a lock; returns where the database stood before."""
     with refused(dsn), _engine(dsn).connect() as connection:
@@ -111,7 +92,7 @@ def migrate(dsn: str, target: str = "head") -> SchemaStatus:
         connection.commit()
         before = _status(connection)
         if before.state is SchemaState.NEWER:
-            require_current(before)
+            require_revision(before.revision)
         if before.state is not SchemaState.CURRENT:
             ensure_roles(connection)
             become_owner(connection)

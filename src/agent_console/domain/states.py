@@ -17,6 +17,10 @@ class JobStatus(StrEnum):
     DEAD_LETTER = "dead_letter"
     CANCELLED = "cancelled"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "JobStatus | None":
+        return cls.CANCELLED if value == "canceled" else None
+
 
 class RunStatus(StrEnum):
     QUEUED = "queued"
@@ -25,6 +29,10 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     TIMEOUT = "timeout"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "RunStatus | None":
+        return cls.CANCELLED if value == "canceled" else None
 
 
 class ApprovalState(StrEnum):

@@ -80,11 +80,15 @@ def words(name: str, *, required: bool = False, default: str | None = None) -> C
 
 
 def json_object(name: str, *, required: bool = True) -> Column[Any]:
-    return Column(name, JSONB, nullable=not required, server_default=text("'{}'") if required else None)
+    return Column(
+        name, JSONB(none_as_null=True), nullable=not required, server_default=text("'{}'") if required else None
+    )
 
 
 def json_array(name: str, *, required: bool = True) -> Column[Any]:
-    return Column(name, JSONB, nullable=not required, server_default=text("'[]'") if required else None)
+    return Column(
+        name, JSONB(none_as_null=True), nullable=not required, server_default=text("'[]'") if required else None
+    )
 
 
 def primary(table: str) -> tuple[PrimaryKeyConstraint, CheckConstraint]:

@@ -78,9 +78,7 @@ users = Table(
     ),
     at_most("users", "email", 320),
     not_blank("users", "full_name", 300),
-    Index(
-        "users_subject_uq", "team_id", "subject", unique=True, postgresql_where=text("subject is not null")
-    ),
+    Index("users_subject_uq", "team_id", "subject", unique=True, postgresql_where=text("subject is not null")),
     Index(
         "users_email_uq",
         "team_id",

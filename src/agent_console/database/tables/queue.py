@@ -232,6 +232,7 @@ jobs = Table(
     Index("jobs_status_idx", "team_id", "status", "id"),
     Index("jobs_type_idx", "team_id", "type", "id"),
     Index("jobs_agent_idx", "team_id", "agent_id", "id", postgresql_where=text("agent_id is not null")),
+    Index("jobs_held_idx", "team_id", "agent_id", postgresql_where=text("status in ('assigned', 'running')")),
     Index(
         "jobs_collection_idx",
         "team_id",

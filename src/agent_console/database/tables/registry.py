@@ -108,9 +108,7 @@ agents = Table(
     check("agents_memory_bounds", "memory_mb between 128 and 8192"),
     not_blank("agents", "runtime_version", 100),
     check("agents_concurrency_bounds", "max_concurrent_jobs between 1 and 1000"),
-    check(
-        "agents_revoked_needs_reason", "revoked_at is null or btrim(coalesce(revocation_reason, '')) <> ''"
-    ),
+    check("agents_revoked_needs_reason", "revoked_at is null or btrim(coalesce(revocation_reason, '')) <> ''"),
     check("agents_previous_key_whole", "(previous_key_hash is null) = (previous_key_ends_at is null)"),
     Index(
         "agents_name_uq",
@@ -150,9 +148,7 @@ agent_runtime = Table(
     points("agent_runtime", "agent_id", "agents"),
     check("agent_runtime_presence_known", "presence in ('unknown', 'online', 'offline', 'error')"),
     check("agent_runtime_lifecycle_known", "lifecycle between 1 and 7"),
-    check(
-        "agent_runtime_error_only_in_error", "error_message is null or presence = 'error' or lifecycle = 7"
-    ),
+    check("agent_runtime_error_only_in_error", "error_message is null or presence = 'error' or lifecycle = 7"),
     is_array("agent_runtime", "capabilities"),
     is_object("agent_runtime", "metrics"),
     Index("agent_runtime_presence_idx", "team_id", "presence", "agent_id"),

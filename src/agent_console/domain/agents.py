@@ -1,0 +1,81 @@
+"""Agents as they are shown, and the pool they make."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from agent_console.domain.ids import AgentId, ConnectorId, UserId
+from agent_console.domain.records import Instant, PageRequest, Record, Request
+from agent_console.domain.states import Lifecycle, Presence
+
+OFFLINE_AFTER_SECONDS = 90
+
+
+class Agent(Record):
+    """One agent. `status` is its presence, with `revoked` on top; lifecycle only exists for hosted ones."""
+
+    id: AgentId
+    name: str
+    status: Presence
+    error_message: str | None
+    last_heartbeat_at: Instant | None
+    capabilities: tuple[str, ...]
+    connectors: tuple[ConnectorId, ...]
+    current_jobs: int = Field(description="Jobs it holds now, assigned or running.")
+    max_concurrent_jobs: int
+    drained_at: Instant | None
+    drain_reason: str | None
+    hostname: str | None
+    os_info: str | None
+    version: str | None
+    binary_checksum: str | None
+    api_key_prefix: str
+    worker_id: str
+    connector_ref: str
+    profile: dict[str, JsonValue]
+    hosted: bool
+    lifecycle: Lifecycle | None
+    cpu_millicores: int
+    memory_mb: int
+    runtime_version: str
+    metrics: dict[str, JsonValue]
+    owner_user_id: UserId
+    owner: str
+    system_user_id: UserId
+    created_by_user_id: UserId
+    created_by: str
+    revoked_at: Instant | None
+    revocation_reason: str | None
+    created_at: Instant
+    updated_at: Instant
+
+
+class AgentQuery(PageRequest):
+    """The agents of the team, oldest first."""
+
+    status: Presence | None = Field(None, description="Only agents in this state.")
+    owner: UserId | None = Field(None, description="Only agents of this user.")
+    capability: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Only agents with this capability; tool:x also finds tool:x:1.2.3."
+    )
+
+
+class AgentAsked(Request):
+    agent_id: AgentId
+
+
+class PoolStatus(Record):
+    """What the badge in the header tells."""
+
+    online_count: int
+    idle_count: int
+    running_jobs_count: int
+    offline_count: int
+    error_count: int
+    at: Instant
+
+    @property
+    def state(self) -> Literal["offline", "idle", "running"]:
+        if self.online_count == 0:
+            return "offline"
+        return "running" if self.running_jobs_count else "idle"

@@ -1,0 +1,122 @@
+"""Jobs as they are shown, listed and asked for."""
+
+from pydantic import AwareDatetime, Field, JsonValue, field_validator
+
+from agent_console.domain.capabilities import normal_capabilities
+from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, JobId, RunId, UserId
+from agent_console.domain.kinds import ParentKind
+from agent_console.domain.records import Instant, PageRequest, Record, Request
+from agent_console.domain.states import JobStatus
+
+DEPTH_CAP = 10_000
+
+
+class Job(Record):
+    id: JobId
+    type: str
+    status: JobStatus
+    priority: int
+    payload: dict[str, JsonValue]
+    tool: str | None
+    repository: str | None
+    collection_id: CollectionId | None
+    connector_id: ConnectorId | None
+    bound_agent_id: AgentId | None
+    required_capabilities: tuple[str, ...]
+    affinity_key: str | None
+    agent_id: AgentId | None
+    agent_name: str | None
+    claimed_by: str | None
+    attempt: int
+    max_attempts: int
+    progress: dict[str, JsonValue] | None
+    scheduled_for: Instant | None
+    next_attempt_at: Instant | None
+    assigned_at: Instant | None
+    started_at: Instant | None
+    finished_at: Instant | None
+    lease_expires_at: Instant | None
+    cancel_requested_at: Instant | None
+    result_summary: str | None
+    error_message: str | None
+    artifacts_path: str | None
+    parent_job_id: JobId | None
+    parent_kind: ParentKind | None
+    run_id: RunId | None
+    signed: bool
+    created_by_user_id: UserId | None
+    created_by: str | None
+    requested_by_user_id: UserId | None
+    updated_by_user_id: UserId | None
+    created_at: Instant
+    updated_at: Instant
+
+    @property
+    def shown_status(self) -> str:
+        """A running job that was asked to stop is shown as cancelling until its agent says so."""
+        if self.cancel_requested_at and self.finished_at is None:
+            return "cancelling"
+        return self.status.value
+
+
+class JobQuery(PageRequest):
+    """The jobs of the team, newest first."""
+
+    status: tuple[JobStatus, ...] = Field((), description="Only these states; repeat for several.")
+    type: str | None = Field(None, max_length=100, description="Only this type.")
+    agent_id: AgentId | None = Field(None, description="Only jobs this agent has or had.")
+    collection_id: CollectionId | None = Field(None, description="Only jobs of this collection.")
+    tool: str | None = Field(None, max_length=100, description="Only jobs for this tool.")
+
+
+class JobAsked(Request):
+    job_id: JobId
+
+
+class NewJob(Request):
+    """A job to be done. Without `bound_agent_id` any agent with the required capabilities may take it."""
+
+    type: str = Field(min_length=1, max_length=100, description="What kind of work, such as report.")
+    payload: dict[str, JsonValue] = Field(description="What the agent gets, a JSON object.")
+    priority: int = Field(0, ge=-1000, le=1000, description="Higher is claimed first.")
+    required_capabilities: tuple[str, ...] = Field(
+        (), max_length=50, description="What an agent must be able to do; repeat for several."
+    )
+    bound_agent_id: AgentId | None = Field(None, description="Only this agent may take it.")
+    collection_id: CollectionId | None = Field(None, description="The collection it works on.")
+    connector_id: ConnectorId | None = Field(None, description="The connector it needs.")
+    tool: str | None = Field(None, min_length=1, max_length=100, description="The tool it runs.")
+    repository: str | None = Field(
+        None, min_length=1, max_length=500, description="The repository it touches."
+    )
+    affinity_key: str | None = Field(None, max_length=255, description="A soft preference for one agent.")
+    max_attempts: int = Field(3, ge=1, le=100, description="Tries before it is a dead letter.")
+    scheduled_for: AwareDatetime | None = Field(None, description="Not before this time (ISO 8601).")
+    idempotency_key: str | None = Field(
+        None, min_length=1, max_length=255, description="The same key again gives the same job."
+    )
+    requested_by_user_id: UserId | None = Field(None, description="The person behind the request.")
+
+    @field_validator("type", "tool", "repository")
+    @classmethod
+    def _not_blank(cls, value: str | None) -> str | None:
+        if value is not None and not value.strip():
+            raise ValueError("must not be blank")
+        return value
+
+    @field_validator("required_capabilities")
+    @classmethod
+    def _normal(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return normal_capabilities(value)
+
+
+class StatusDepth(Record):
+    status: JobStatus
+    count: int = Field(description="How many, at most the cap.")
+    capped: bool = Field(description="True when there are more than the count says.")
+
+
+class QueueDepth(Record):
+    depths: tuple[StatusDepth, ...]
+    oldest_queued_at: Instant | None
+    at: Instant

@@ -1,0 +1,48 @@
+"""What every model shares: frozen, strict in what is asked, generous in what is answered, times in UTC."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
+
+
+def shown_time(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Instant = Annotated[AwareDatetime, PlainSerializer(shown_time, return_type=str, when_used="json")]
+
+
+class Record(BaseModel):
+    """An answer. Unknown fields are passed over, so that an older console can read a newer server."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Request(BaseModel):
+    """A question or an order. Unknown fields are refused: a misspelt filter must not mean 'everything'."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Nothing(Request):
+    """A request that needs no words."""
+
+
+Item = TypeVar("Item", bound=BaseModel)
+
+PAGE_LIMIT = 50
+PAGE_LIMIT_MAX = 200
+
+
+class PageRequest(Request):
+    """Asks for one keyset page: `after` is the `next` of the page before."""
+
+    limit: int = Field(PAGE_LIMIT, ge=1, le=PAGE_LIMIT_MAX, description="How many rows at most.")
+    after: str | None = Field(None, max_length=500, description="Where the page before ended.")
+
+
+class Page(Record, Generic[Item]):
+    items: tuple[Item, ...]
+    next: str | None = Field(None, description="Ask again with after=this for more; null at the end.")

@@ -1,0 +1,41 @@
+"""The one seam: what the console and the command line know of everything behind it."""
+
+from collections.abc import AsyncIterator
+from enum import StrEnum
+from typing import Protocol, Self
+
+from agent_console.domain.records import Record
+from agent_console.repository.operations import Answered, Asked, Operation
+
+
+class Topic(StrEnum):
+    AGENTS = "agents"
+    JOBS = "jobs"
+    EVERYTHING = "everything"
+
+
+class Change(Record):
+    """Something of this topic changed. Without an id, or with EVERYTHING, the reader fetches again."""
+
+    topic: Topic
+    id: str | None = None
+
+
+REFETCH = Change(topic=Topic.EVERYTHING)
+
+
+class Repository(Protocol):
+    """Answers operations. Every refusal is a ConsoleError; nothing else leaves it."""
+
+    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered: ...
+
+    def changes(self) -> AsyncIterator[Change]:
+        """Notices for as long as the reader listens. The first is always a REFETCH, as is the first after
+        every lost connection: between the two something may have been missed."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...

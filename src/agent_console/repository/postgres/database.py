@@ -1,0 +1,149 @@
+"""The connection to PostgreSQL: one pool, sane timeouts, and answers that never wait for a dead server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime
+from typing import TypeVar
+
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from agent_console.database.address import parsed, place, sqlalchemy_url
+from agent_console.database.schema import require_revision
+from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, TimedOut
+from agent_console.repository.postgres.failures import as_console_error
+
+ANSWER_SECONDS = 10.0
+
+# A cut line is noticed in seconds, and no session of ours can hold a snapshot or a lock for long.
+CONNECTION_SETTINGS = {
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "8000",
+    "application_name": "agent-console",
+}
+SESSION_SETTINGS = "-c statement_timeout=8s -c idle_in_transaction_session_timeout=15s -c timezone=UTC"
+
+SCHEMA_REVISION = text("select version_num from alembic_version")
+MAKE_AUDIT_MONTHS = text("select make_audit_months()")
+
+Answer = TypeVar("Answer")
+
+
+def connection_settings(dsn: str) -> dict[str, str]:
+    """What the DSN says, over our defaults; its own `options` come last and win."""
+    given = parsed(dsn)
+    options = f"{SESSION_SETTINGS} {given.get('options', '')}".strip()
+    return CONNECTION_SETTINGS | given | {"options": options}
+
+
+class Database:
+    """Opens connections when they are needed; making one of these touches no network."""
+
+    def __init__(self, dsn: str, *, pool_size: int = 4, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self.dsn = dsn
+        self._answer_seconds = answer_seconds
+        self._engine: AsyncEngine = create_async_engine(
+            sqlalchemy_url(dsn),
+            connect_args=connection_settings(dsn),
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_timeout=answer_seconds,
+            pool_pre_ping=True,
+            hide_parameters=True,
+        )
+        self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._schema_is_right = False
+        self._months_made_on: date | None = None
+        self._abandoned: set[asyncio.Task[object]] = set()
+
+    @property
+    def place(self) -> str:
+        return place(self.dsn)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """Single statements, each its own transaction: no snapshot outlives its answer."""
+        async with self._reading.connect() as connection:
+            await self._require_schema(connection)
+            yield connection
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[AsyncConnection]:
+        async with self._engine.connect() as connection:
+            await self._require_schema(connection)
+            await self._require_audit_months(connection)
+            async with connection.begin():
+                yield connection
+
+    async def within_time(self, answer: Awaitable[Answer]) -> Answer:
+        """Wait for an answer, but not for a server that is frozen.
+
+        Cancelling a query asks the server, which may not answer either; so a late task is told to stop and
+        left to end by itself, together with its connection.
+        """
+        task = asyncio.ensure_future(answer)
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self._answer_seconds)
+        except asyncio.CancelledError:
+            self._abandon(task)
+            raise
+        if not done:
+            self._schema_is_right = False
+            self._abandon(task)
+            raise TimedOut(
+                f"The database {self.place} did not answer within {self._answer_seconds:g} s.",
+                hint="Whether a change was made is not known: look before you try again.",
+            )
+        try:
+            return task.result()
+        except ConsoleError:
+            raise
+        except Exception as error:
+            meant = as_console_error(error, self.dsn)
+            if isinstance(meant, DatabaseUnavailable):
+                self._schema_is_right = False
+            raise meant from error
+
+    def _abandon(self, task: "asyncio.Future[Answer]") -> None:
+        task.cancel()
+        if isinstance(task, asyncio.Task):
+            self._abandoned.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[object]") -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def _require_schema(self, connection: AsyncConnection) -> None:
+        if self._schema_is_right:
+            return
+        try:
+            found = (await connection.execute(SCHEMA_REVISION)).scalar()
+        except ProgrammingError as error:
+            if getattr(error.orig, "sqlstate", None) != "42P01":
+                raise
+            found = None
+        if connection.in_transaction():
+            await connection.rollback()
+        require_revision(found)
+        self._schema_is_right = True
+
+    async def _require_audit_months(self, connection: AsyncConnection) -> None:
+        """A month without a partition would fail every change, so the months ahead are looked after daily."""
+        today = datetime.now(UTC).date()
+        if self._months_made_on == today:
+            return
+        await connection.execute(MAKE_AUDIT_MONTHS)
+        await connection.commit()
+        self._months_made_on = today
+
+    async def close(self) -> None:
+        for task in tuple(self._abandoned):
+            task.cancel()
+        await self._engine.dispose()

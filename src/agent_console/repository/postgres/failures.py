@@ -1,0 +1,68 @@
+"""What the database's complaints mean to a person."""
+
+import psycopg
+import sqlalchemy.exc
+from psycopg import errors as pg
+
+from agent_console.database.address import unreachable
+from agent_console.domain.errors import (
+    Conflict,
+    ConsoleError,
+    DatabaseUnavailable,
+    Internal,
+    Invalid,
+    NotFound,
+    SchemaMismatch,
+    TimedOut,
+)
+
+# Unique rules whose breach a caller can cause, in the caller's words.
+TAKEN: dict[str, str] = {
+    "jobs_scheduled_uq": "This collection already has a scheduled job for this tool.",
+    "jobs_idempotency_uq": "This idempotency key is in use.",
+}
+
+
+def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
+    """The error family's word for whatever the driver raised."""
+    original: object = error
+    if isinstance(error, sqlalchemy.exc.DBAPIError):
+        if error.connection_invalidated:
+            return unreachable(dsn, error)
+        original = error.orig
+    match original:
+        case ConsoleError():
+            return original
+        case pg.QueryCanceled() | pg.LockNotAvailable():
+            return TimedOut(
+                "The database took too long and the work was stopped.",
+                hint="Try again; if it stays so, look for long transactions.",
+            )
+        case pg.UndefinedTable() | pg.UndefinedColumn() | pg.UndefinedFunction():
+            return SchemaMismatch(
+                "The database does not have the schema of this program.", hint="Run: agent-console db migrate"
+            )
+        case pg.InsufficientPrivilege():
+            return DatabaseUnavailable(
+                f"The database user may not do this: {original.diag.message_primary}.",
+                hint="Connect as a member of agent_console_app (see docs/operating.md).",
+            )
+        case pg.UniqueViolation():
+            rule = original.diag.constraint_name or ""
+            return Conflict(TAKEN.get(rule, "Such a row exists already."), details={"rule": rule})
+        case pg.ForeignKeyViolation():
+            rule = original.diag.constraint_name or ""
+            return NotFound("Something this refers to does not exist.", details={"rule": rule})
+        case pg.CheckViolation() | pg.NotNullViolation():
+            rule = original.diag.constraint_name or original.diag.column_name or ""
+            return Invalid("A value is outside its bounds.", details={"rule": rule})
+        case psycopg.DataError():
+            return Invalid("A value can't be stored as it is; NUL characters, for one, are not possible.")
+        case psycopg.OperationalError() | psycopg.InterfaceError() | OSError():
+            return unreachable(dsn, original)
+        case _:
+            return Internal(
+                "Something went wrong inside agent-console.",
+                hint="Try again; if it stays so, report it with the log.",
+                details={"kind": type(original).__name__},
+            )

@@ -1,0 +1,228 @@
+"""Jobs: listing them by keyset pages, reading one, putting one into the queue."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, Subquery, and_, case, func, insert, literal, select, text, union_all
+
+from agent_console.database.tables import agents, collections, connectors, job_events, jobs, users
+from agent_console.domain.audit import AuditEvent
+from agent_console.domain.errors import Conflict, NotFound
+from agent_console.domain.ids import AgentId, ConnectorId, JobEventId, JobId, TeamId
+from agent_console.domain.jobs import DEPTH_CAP, Job, JobAsked, JobQuery, NewJob, QueueDepth
+from agent_console.domain.records import Nothing, Page
+from agent_console.domain.states import JobStatus
+from agent_console.repository.operations import JOBS_CREATE, JOBS_GET, JOBS_LIST, QUEUE_DEPTH
+from agent_console.repository.port import Topic
+from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.lanes import lane_of
+from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.work import Work, answers
+
+JOB_COLUMNS = tuple(jobs.c[name] for name in Job.model_fields if name in jobs.c)
+
+
+def with_names(page: Subquery) -> Select[Any]:
+    """Add the names a reader wants, by key and only for the rows of one page."""
+    holder = and_(agents.c.team_id == page.c.team_id, agents.c.id == page.c.agent_id)
+    maker = and_(users.c.team_id == page.c.team_id, users.c.id == page.c.created_by_user_id)
+    return (
+        select(page, agents.c.name.label("agent_name"), users.c.full_name.label("created_by"))
+        .select_from(page.outerjoin(agents, holder).outerjoin(users, maker))
+        .order_by(page.c.id.desc())
+    )
+
+
+def newest_jobs(team_id: TeamId, query: JobQuery) -> Select[Any]:
+    """One page in the order of one index. Several states are several such pages, merged."""
+    after = position(query.after, JobId)
+    limit = query.limit + 1
+
+    def page(status: JobStatus | None) -> Select[Any]:
+        wanted = select(jobs.c.team_id, *JOB_COLUMNS).where(jobs.c.team_id == team_id)
+        if status is not None:
+            wanted = wanted.where(jobs.c.status == status.value)
+        if after is not None:
+            wanted = wanted.where(jobs.c.id < after)
+        for name in ("type", "agent_id", "collection_id", "tool"):
+            if (value := getattr(query, name)) is not None:
+                wanted = wanted.where(jobs.c[name] == value)
+        return wanted.order_by(jobs.c.id.desc()).limit(limit)
+
+    states = dict.fromkeys(query.status)
+    if len(states) <= 1:
+        return page(next(iter(states), None))
+    merged = union_all(*(select(page(status).subquery()) for status in states)).subquery()
+    return select(merged).order_by(merged.c.id.desc()).limit(limit)
+
+
+@answers(JOBS_LIST)
+async def list_jobs(work: Work, query: JobQuery) -> Page[Job]:
+    wanted = with_names(newest_jobs(work.caller.team_id, query).subquery())
+    rows = (await work.connection.execute(wanted)).mappings().all()
+    return page_of(Page[Job], rows, query.limit, JobId)
+
+
+@answers(JOBS_GET)
+async def get_job(work: Work, asked: JobAsked) -> Job:
+    return await _job(work, asked.job_id)
+
+
+async def _job(work: Work, job_id: JobId) -> Job:
+    one = select(jobs.c.team_id, *JOB_COLUMNS).where(jobs.c.team_id == work.caller.team_id, jobs.c.id == job_id)
+    found = (await work.connection.execute(with_names(one.subquery()))).mappings().first()
+    if found is None:
+        raise NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
+    return Job.model_validate(dict(found))
+
+
+@answers(JOBS_CREATE)
+async def create_job(work: Work, new: NewJob) -> Job:
+    team_id = work.caller.team_id
+    if new.idempotency_key and (earlier := await _made_before(work, new)):
+        return earlier
+    bound_agent_id, connector_id = await _route(work, new)
+    lane_id = await lane_of(
+        work,
+        bound_agent_id=bound_agent_id,
+        required_capabilities=new.required_capabilities,
+        job_type=new.type,
+        repository=new.repository,
+        connector_id=connector_id,
+    )
+    job_id = JobId.new()
+    later = func.coalesce(literal(new.scheduled_for, jobs.c.scheduled_for.type) > func.now(), False)
+    made = await work.connection.execute(
+        insert(jobs)
+        .values(
+            new.model_dump(exclude={"required_capabilities", "bound_agent_id", "connector_id"})
+            | {
+                "team_id": team_id,
+                "id": job_id,
+                "lane_id": lane_id,
+                "required_capabilities": list(new.required_capabilities),
+                "bound_agent_id": bound_agent_id,
+                "connector_id": connector_id,
+                "status": case((later, JobStatus.SCHEDULED.value), else_=JobStatus.QUEUED.value),
+                "created_by_user_id": work.caller.user_id,
+                "updated_by_user_id": work.caller.user_id,
+            }
+        )
+        .returning(jobs.c.created_at, jobs.c.status)
+    )
+    at, status = made.one()
+    await _tell(work, job_id, new, status, at)
+    return await _job(work, job_id)
+
+
+async def _made_before(work: Work, new: NewJob) -> Job | None:
+    """The same key and the same request is the same job; the same key for something else is a mistake."""
+    known = select(jobs.c.id).where(
+        jobs.c.team_id == work.caller.team_id, jobs.c.idempotency_key == new.idempotency_key
+    )
+    if (found := (await work.connection.execute(known)).scalar()) is None:
+        return None
+    earlier = await _job(work, JobId.of(found))
+    if (earlier.type, earlier.payload) != (new.type, new.payload):
+        raise Conflict(
+            "This idempotency key was used for another job.",
+            hint="Use a new key for new work.",
+            details={"job_id": str(earlier.id)},
+        )
+    return earlier
+
+
+async def _route(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId | None]:
+    """Where the job must go: what it says itself, or what its collection is bound to."""
+    team_id = work.caller.team_id
+    bound_agent_id, connector_id = new.bound_agent_id, new.connector_id
+    if new.collection_id is not None:
+        wanted = select(collections.c.bound_agent_id, collections.c.connector_id).where(
+            collections.c.team_id == team_id,
+            collections.c.id == new.collection_id,
+            collections.c.deleted_at.is_(None),
+        )
+        collection = (await work.connection.execute(wanted)).first()
+        if collection is None:
+            raise NotFound(f"There is no collection {new.collection_id}.")
+        if collection.bound_agent_id not in (None, bound_agent_id) and bound_agent_id is not None:
+            raise Conflict(
+                f"Collection {new.collection_id} is bound to {collection.bound_agent_id}.",
+                hint="Leave the agent out, or name the bound one.",
+            )
+        bound_agent_id = collection.bound_agent_id or bound_agent_id
+        connector_id = connector_id or collection.connector_id
+    if new.connector_id is not None:
+        known = select(connectors.c.id).where(connectors.c.team_id == team_id, connectors.c.id == new.connector_id)
+        if (await work.connection.execute(known)).first() is None:
+            raise NotFound(f"There is no connector {new.connector_id}.")
+    if bound_agent_id is not None:
+        able = select(agents.c.revoked_at).where(
+            agents.c.team_id == team_id, agents.c.id == bound_agent_id, agents.c.deleted_at.is_(None)
+        )
+        agent = (await work.connection.execute(able)).first()
+        if agent is None:
+            raise NotFound(f"There is no agent {bound_agent_id}.")
+        if agent.revoked_at is not None:
+            raise Conflict(f"Agent {bound_agent_id} is revoked and will never take it.")
+    return bound_agent_id, connector_id
+
+
+async def _tell(work: Work, job_id: JobId, new: NewJob, status: str, at: datetime) -> None:
+    """The job's story, the audit trail and those who watch."""
+    await work.connection.execute(
+        insert(job_events).values(
+            team_id=work.caller.team_id,
+            id=JobEventId.new(),
+            job_id=job_id,
+            message=f"created as {status}",
+            payload={"to": status},
+            created_by_user_id=work.caller.user_id,
+        )
+    )
+    facts: dict[str, str | int | bool | None] = {
+        "type": new.type,
+        "priority": new.priority,
+        "bound_agent_id": None if new.bound_agent_id is None else str(new.bound_agent_id),
+        "collection_id": None if new.collection_id is None else str(new.collection_id),
+        "scheduled": status == JobStatus.SCHEDULED.value,
+    }
+    event = AuditEvent(action="job.create", resource_type="job", resource_id=str(job_id), metadata=facts)
+    await audit.append(work, event, at)
+    work.announce(Topic.JOBS, job_id)
+
+
+# Counting stops at the cap: a screen never pays for the size of the table. Served by jobs_status_idx and,
+# for the oldest, by its first entry.
+DEPTH = text("""
+    select s.status,
+           least(c.found, :cap) as count,
+           c.found > :cap as capped,
+           now() as at,
+           (select min(o.created_at)
+              from (select created_at from jobs
+                     where team_id = :team_id and status = 'queued' order by id limit 1) as o) as oldest
+      from unnest(cast(:states as text[])) with ordinality as s(status, place)
+     cross join lateral (
+           select count(*) as found
+             from (select 1 from jobs where team_id = :team_id and status = s.status limit :cap + 1) as capped
+           ) as c
+     order by s.place
+""")
+
+
+@answers(QUEUE_DEPTH)
+async def queue_depth(work: Work, request: Nothing) -> QueueDepth:
+    parameters = {
+        "team_id": work.caller.team_id,
+        "cap": DEPTH_CAP,
+        "states": [status.value for status in JobStatus],
+    }
+    rows = (await work.connection.execute(DEPTH, parameters)).mappings().all()
+    return QueueDepth.model_validate(
+        {
+            "depths": [dict(row) for row in rows],
+            "oldest_queued_at": rows[0]["oldest"],
+            "at": rows[0]["at"],
+        }
+    )

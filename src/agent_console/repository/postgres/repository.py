@@ -1,0 +1,80 @@
+"""The repository that speaks to PostgreSQL directly: every rule that needs the database is kept here."""
+
+from collections.abc import AsyncIterator
+from typing import Self
+
+from agent_console.domain.permissions import require_permission
+from agent_console.repository.operations import Answered, Asked, Operation
+from agent_console.repository.port import Change
+from agent_console.repository.postgres import agents, jobs, me
+from agent_console.repository.postgres.changes import Announcer, Listener
+from agent_console.repository.postgres.database import Database
+from agent_console.repository.postgres.identify import Identify, by_name
+from agent_console.repository.postgres.work import Work, handler_of
+
+# Importing the modules is what fills the table of handlers.
+ANSWERING = (agents, jobs, me)
+
+
+class Backend:
+    """What all callers of one process share: the pool, the ear and the voice."""
+
+    def __init__(self, dsn: str, *, listen_dsn: str | None = None, pool_size: int = 4) -> None:
+        self.database = Database(dsn, pool_size=pool_size)
+        self.announcer = Announcer(self.database)
+        self.listener = Listener(listen_dsn or dsn)
+
+    async def close(self) -> None:
+        await self.listener.close()
+        await self.announcer.close()
+        await self.database.close()
+
+
+class PostgresRepository:
+    """One caller's view of the database."""
+
+    def __init__(self, backend: Backend, identify: Identify, *, owns_backend: bool = False) -> None:
+        self._backend = backend
+        self._identify = identify
+        self._owns_backend = owns_backend
+
+    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+        return await self._backend.database.within_time(self._answer(operation, request))
+
+    async def _answer(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+        database = self._backend.database
+        async with database.changing() if operation.changes else database.reading() as connection:
+            caller = await self._identify(connection)
+            if operation.permission is not None:
+                require_permission(caller.role, operation.permission, operation.name)
+            work = Work(connection, caller)
+            answer: Answered = await handler_of(operation)(work, request)
+        for topic, row in work.notices:
+            self._backend.announcer.announce(caller.team_id, topic, row)
+        return answer
+
+    async def changes(self) -> AsyncIterator[Change]:
+        team_id = await self._backend.database.within_time(self._team())
+        async for change in self._backend.listener.changes(team_id):
+            yield change
+
+    async def _team(self) -> object:
+        async with self._backend.database.reading() as connection:
+            return (await self._identify(connection)).team_id
+
+    async def close(self) -> None:
+        if self._owns_backend:
+            await self._backend.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def open_direct(
+    dsn: str, *, listen_dsn: str | None = None, team: str | None = None, user: str | None = None
+) -> PostgresRepository:
+    """A direct session for one person; the first call makes the first connection."""
+    return PostgresRepository(Backend(dsn, listen_dsn=listen_dsn), by_name(team, user), owns_backend=True)

@@ -1,0 +1,51 @@
+"""What a handler works with, and the table that says which handler answers which operation."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent_console.domain.identity import Caller
+from agent_console.domain.ids import Id
+from agent_console.domain.records import Request
+from agent_console.repository.operations import AnyOperation, Operation
+from agent_console.repository.port import Topic
+
+Asked = TypeVar("Asked", bound=Request)
+Answered = TypeVar("Answered", bound=BaseModel)
+
+
+@dataclass
+class Work:
+    """One call: its connection (a transaction when the operation changes something) and its caller."""
+
+    connection: AsyncConnection
+    caller: Caller
+    notices: list[tuple[Topic, Id]] = field(default_factory=list)
+
+    def announce(self, topic: Topic, row: Id) -> None:
+        """Tell the readers of live changes, once this transaction has been committed."""
+        self.notices.append((topic, row))
+
+
+Handler = Callable[[Work, Asked], Awaitable[Answered]]
+
+HANDLERS: dict[str, Handler[Any, Any]] = {}
+
+
+def answers(
+    operation: Operation[Asked, Answered],
+) -> Callable[[Handler[Asked, Answered]], Handler[Asked, Answered]]:
+    """Mark the function that answers an operation."""
+
+    def register(handler: Handler[Asked, Answered]) -> Handler[Asked, Answered]:
+        HANDLERS[operation.name] = handler
+        return handler
+
+    return register
+
+
+def handler_of(operation: AnyOperation) -> Handler[Any, Any]:
+    return HANDLERS[operation.name]
