@@ -99,6 +99,14 @@ class Conflict(ConsoleError):
     exit_code = 1
 
 
+class TooLarge(ConsoleError):
+    """More than anyone is willing to read."""
+
+    code = "too_large"
+    status = 413
+    exit_code = 2
+
+
 class Invalid(ConsoleError):
     """A value outside its bounds; `details` names each field."""
 

@@ -1,6 +1,6 @@
 """The one seam: what the console and the command line know of everything behind it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from enum import StrEnum
 from typing import Protocol, Self
 
@@ -29,7 +29,7 @@ class Repository(Protocol):
 
     async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered: ...
 
-    def changes(self) -> AsyncIterator[Change]:
+    def changes(self) -> AsyncGenerator[Change, None]:
         """Notices for as long as the reader listens. The first is always a REFETCH, as is the first after
         every lost connection: between the two something may have been missed."""
         ...

@@ -1,1 +1,1 @@
-"""http"""
+"""The repository that speaks to an agent-console server: transport and nothing else."""

@@ -7,7 +7,7 @@ that gets lost costs a reader some freshness, never truth: readers look again by
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -96,7 +96,7 @@ class Listener:
         self._readers: set[_Reader] = set()
         self._hearing: asyncio.Task[None] | None = None
 
-    async def changes(self, team_id: object) -> AsyncIterator[Change]:
+    async def changes(self, team_id: object) -> AsyncGenerator[Change, None]:
         reader = _Reader(team_id)
         self._readers.add(reader)
         if self._hearing is None or self._hearing.done():

@@ -1,6 +1,6 @@
 """The repository that speaks to PostgreSQL directly: every rule that needs the database is kept here."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Self
 
 from agent_console.domain.permissions import require_permission
@@ -23,6 +23,11 @@ class Backend:
         self.database = Database(dsn, pool_size=pool_size)
         self.announcer = Announcer(self.database)
         self.listener = Listener(listen_dsn or dsn)
+
+    async def ready(self) -> None:
+        """Raise what keeps us from working: no database, or not the schema we know."""
+        async with self.database.reading():
+            pass
 
     async def close(self) -> None:
         await self.listener.close()
@@ -53,7 +58,7 @@ class PostgresRepository:
             self._backend.announcer.announce(caller.team_id, topic, row)
         return answer
 
-    async def changes(self) -> AsyncIterator[Change]:
+    async def changes(self) -> AsyncGenerator[Change, None]:
         team_id = await self._backend.database.within_time(self._team())
         async for change in self._backend.listener.changes(team_id):
             yield change

@@ -1,0 +1,113 @@
+"""Every declared operation over HTTP, and live changes as server-sent events."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any, Self
+
+import httpx
+from httpx_sse import SSEError, aconnect_sse
+from pydantic import ValidationError
+
+from agent_console import __version__
+from agent_console.domain.errors import ERRORS, CannotConnect, ConsoleError, Internal, TimedOut, Unauthorized
+from agent_console.repository.operations import Answered, Asked, Operation, Verb
+from agent_console.repository.port import Change
+
+# Longer than the server waits for its database, so that the server's own answer arrives first.
+ANSWER_SECONDS = 15.0
+CONNECT_SECONDS = 5.0
+SILENCE_SECONDS = 15.0
+RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
+
+
+class HttpRepository:
+    """One caller's view of a server; the first call makes the first connection."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._url = url.rstrip("/")
+        self._client = httpx.AsyncClient(
+            base_url=self._url,
+            headers={"Authorization": f"Bearer {token}", "User-Agent": f"agent-console/{__version__}"},
+            timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
+            follow_redirects=False,
+        )
+
+    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+        answer = await self._send(operation, request)
+        if answer.status_code >= httpx.codes.BAD_REQUEST:
+            raise self._refusal(answer)
+        try:
+            return operation.answer.model_validate_json(answer.content)
+        except ValidationError as error:
+            raise self._strange(answer) from error
+
+    async def _send(self, operation: Operation[Asked, Answered], request: Asked) -> httpx.Response:
+        values: dict[str, Any] = request.model_dump(mode="json", exclude_unset=True)
+        path = operation.path.format_map({name: values.pop(name) for name in operation.path_fields})
+        try:
+            if operation.verb is Verb.GET:
+                given = {name: value for name, value in values.items() if value is not None}
+                return await self._client.get(path, params=given)
+            return await self._client.request(operation.verb.value, path, json=values)
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    async def changes(self) -> AsyncGenerator[Change, None]:
+        failures = 0
+        while True:
+            try:
+                async for change in self._stream():
+                    failures = 0
+                    yield change
+            except (httpx.HTTPError, SSEError, CannotConnect, TimedOut):
+                failures += 1
+            await asyncio.sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])
+
+    async def _stream(self) -> AsyncGenerator[Change, None]:
+        timeout = httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
+        async with aconnect_sse(self._client, "GET", "/v1/changes", timeout=timeout) as source:
+            if source.response.status_code >= httpx.codes.BAD_REQUEST:
+                await source.response.aread()
+                raise self._refusal(source.response)
+            async for event in source.aiter_sse():
+                if event.event == "change":
+                    yield Change.model_validate_json(event.data)
+                elif event.event == "end" and event.data == Unauthorized.code:
+                    raise Unauthorized("The credential is no longer valid.", hint="Ask for a new token.")
+
+    def _unreachable(self, error: httpx.HTTPError) -> ConsoleError:
+        if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
+            return TimedOut(
+                f"The server at {self._url} did not answer in time.",
+                hint="Whether a change was made is not known: look before you try again.",
+            )
+        reason = str(error).strip().rstrip(".") or type(error).__name__
+        return CannotConnect(
+            f"No server answers at {self._url}: {reason}.",
+            hint="Check that it runs (agent-console serve) and that the url of your profile is right.",
+        )
+
+    def _refusal(self, answer: httpx.Response) -> ConsoleError:
+        """Raise again what the server refused with."""
+        try:
+            body = answer.json()
+            kind = ERRORS.get(body["code"], Internal)
+            return kind(body["message"], hint=body["hint"], details=body["details"])
+        except (ValueError, KeyError, TypeError):
+            return self._strange(answer)
+
+    def _strange(self, answer: httpx.Response) -> ConsoleError:
+        return CannotConnect(
+            f"What answers at {self._url} is not an agent-console server of a version this program knows.",
+            hint="Check the url of your profile, and compare versions.",
+            details={"status": answer.status_code},
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

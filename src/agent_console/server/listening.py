@@ -1,0 +1,97 @@
+"""Listen on a socket, serve until told to stop, leave cleanly."""
+
+import asyncio
+import errno
+import ipaddress
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+
+import uvicorn
+
+from agent_console.domain.errors import ConfigError
+from agent_console.repository.postgres.repository import Backend
+from agent_console.server.app import build_app
+
+STREAMS_END_SECONDS = 2
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Take the port before anything else starts, so that a taken one is one sentence."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            message, hint = f"Port {port} on {host} is taken.", "Choose another with --port; 0 takes a free one."
+        elif error.errno in (errno.EACCES, errno.EPERM):
+            message, hint = f"Port {port} needs more rights than you have.", "Choose a port above 1023."
+        else:
+            message, hint = f"Can't listen on {host}:{port}: {error.strerror or error}.", "Check --host."
+        raise ConfigError(message, hint=hint) from error
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def stop_with_parent(stop: Callable[[], None]) -> None:
+    """End when the program that started us is gone, however it went: its end of the pipe closes then."""
+
+    def watch() -> None:
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        stop()
+
+    threading.Thread(target=watch, daemon=True, name="parent-watch").start()
+
+
+def serve(
+    dsn: str,
+    *,
+    listen_dsn: str | None,
+    host: str,
+    port: int,
+    plain_http: bool,
+    announce: Callable[[str], None],
+    with_parent: bool = False,
+) -> None:
+    """Serve until SIGTERM or SIGINT. `announce` is told the address once it can be used."""
+    if not is_loopback(host) and not plain_http:
+        raise ConfigError(
+            f"Refusing to send credentials in the clear on {host}.",
+            hint="Listen on 127.0.0.1 behind a TLS proxy, or say --plain-http if the network is yours.",
+        )
+    listening = listening_socket(host, port)
+    config = uvicorn.Config(
+        build_app(Backend(dsn, listen_dsn=listen_dsn, pool_size=8)),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=STREAMS_END_SECONDS,
+    )
+    server = uvicorn.Server(config)
+
+    def stop() -> None:
+        server.should_exit = True
+
+    if with_parent:
+        stop_with_parent(stop)
+    announce(address_of(listening))
+    asyncio.run(server.serve(sockets=[listening]))

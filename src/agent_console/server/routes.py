@@ -1,0 +1,74 @@
+"""Routes derived from the declared operations: none is written by hand."""
+
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, FastAPI, Path, Query, Response
+from pydantic import BaseModel, create_model
+
+from agent_console.domain.records import Request
+from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
+from agent_console.server.credentials import CallerRepository
+from agent_console.server.failures import ERROR_RESPONSES
+
+Endpoint = Callable[..., Coroutine[Any, Any, Response]]
+
+
+def rest_of(operation: AnyOperation) -> type[BaseModel] | None:
+    """What of the request does not travel in the path."""
+    in_path = operation.path_fields
+    if not in_path:
+        return operation.request if operation.request.model_fields else None
+    left = {
+        name: (info.annotation, info)
+        for name, info in operation.request.model_fields.items()
+        if name not in in_path
+    }
+    if not left:
+        return None
+    fields: dict[str, Any] = left
+    return create_model(f"{operation.request.__name__}Rest", __base__=Request, **fields)
+
+
+def endpoint_of(operation: AnyOperation) -> Endpoint:
+    """A function whose signature tells FastAPI, and so the OpenAPI document, what the operation takes."""
+    in_path = operation.path_fields
+    rest = rest_of(operation)
+    status = 201 if operation.created else 200
+
+    async def endpoint(repository: CallerRepository, **given: Any) -> Response:
+        values = {name: given[name] for name in in_path}
+        if rest is not None:
+            values |= {name: getattr(given["rest"], name) for name in given["rest"].model_fields_set}
+        answer = await repository.call(operation, operation.request(**values))
+        return Response(answer.model_dump_json(), status, media_type="application/json")
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("repository", keyword, annotation=CallerRepository)]
+    for name in in_path:
+        kind = operation.request.model_fields[name].annotation
+        parameters.append(inspect.Parameter(name, keyword, annotation=Annotated[kind, Path()]))
+    if rest is not None:
+        place = Query() if operation.verb is Verb.GET else Body()
+        parameters.append(inspect.Parameter("rest", keyword, annotation=Annotated[rest, place]))
+    vars(endpoint)["__signature__"] = inspect.Signature(parameters)
+    return endpoint
+
+
+def add_routes(app: FastAPI) -> None:
+    router = APIRouter()
+    for operation in OPERATIONS:
+        router.add_api_route(
+            operation.path,
+            endpoint_of(operation),
+            methods=[operation.verb.value],
+            name=operation.name,
+            operation_id=operation.name.replace(".", "_"),
+            summary=operation.summary,
+            tags=[operation.noun],
+            status_code=201 if operation.created else 200,
+            response_model=operation.answer,
+            responses=ERROR_RESPONSES,
+        )
+    app.include_router(router)
