@@ -1,1 +1,1 @@
-"""cli"""
+"""The scriptable twin of the console: the same operations by name, for scripts and for slow lines."""

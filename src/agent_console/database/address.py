@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 import sqlalchemy.exc
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import URL
+from sqlalchemy import URL, Engine, NullPool, create_engine
 
 from agent_console.domain.errors import ConfigError, ConsoleError, DatabaseUnavailable
 
@@ -24,6 +24,13 @@ def parsed(dsn: str) -> dict[str, str]:
 def sqlalchemy_url(dsn: str, driver: str = "psycopg") -> URL:
     """All connection settings travel as they are, multi-host and sockets included."""
     return URL.create(f"postgresql+{driver}", query=parsed(dsn))
+
+
+def administration_engine(dsn: str) -> Engine:
+    """For work that is done once and off the event loop: migrating, filling, minting."""
+    return create_engine(
+        sqlalchemy_url(dsn), poolclass=NullPool, hide_parameters=True, connect_args={"connect_timeout": 10}
+    )
 
 
 def place(dsn: str) -> str:

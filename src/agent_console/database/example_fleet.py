@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, NullPool, Table, create_engine, func, insert, select
+from sqlalchemy import Connection, Table, func, insert, select
 from sqlalchemy import update as update_rows
 
-from agent_console.database.address import refused, sqlalchemy_url
+from agent_console.database.address import administration_engine, refused
 from agent_console.database.example_jobs import EXAMPLE_JOBS, ExampleJob
 from agent_console.database.tables import agent_runtime, agents, job_events, jobs, lanes, teams, users
 from agent_console.domain.ids import AgentId, Id, JobEventId, JobId, LaneId, TeamId, UserId
@@ -61,15 +61,12 @@ class _Ids:
         return kind(int=moment << 80 | 7 << 76 | (random >> 68) << 64 | 2 << 62 | random & (1 << 62) - 1)
 
 
-def is_empty(dsn: str) -> bool:
-    with refused(dsn), create_engine(sqlalchemy_url(dsn), poolclass=NullPool).connect() as connection:
-        return connection.scalar(select(func.count()).select_from(select(teams.c.id).limit(1).subquery())) == 0
-
-
-def fill(dsn: str, at: datetime) -> TeamId:
-    """Write the fleet in one transaction: all of it or nothing."""
-    with refused(dsn), create_engine(sqlalchemy_url(dsn), poolclass=NullPool).begin() as connection:
-        return _Filling(connection, at).fill()
+def fill(dsn: str, at: datetime) -> None:
+    """Write the fleet in one transaction, all of it or nothing; two programs at once make one fleet."""
+    with refused(dsn), administration_engine(dsn).begin() as connection:
+        connection.exec_driver_sql("lock table teams in share row exclusive mode")
+        if connection.scalar(select(teams.c.id).where(teams.c.slug == TEAM)) is None:
+            _Filling(connection, at).fill()
 
 
 class _Filling:
@@ -87,7 +84,7 @@ class _Filling:
     def add(self, table: Table, values: Mapping[str, Any]) -> None:
         self.connection.execute(insert(table).values(values))
 
-    def fill(self) -> TeamId:
+    def fill(self) -> None:
         self.add(teams, {"id": self.team_id, "slug": TEAM, "name": "Example fleet"})
         for email, name, role in (
             (ADMIN, "Ana Costa", "admin"),
@@ -101,7 +98,6 @@ class _Filling:
             self._agent(agent, seconds_old=80000 - place)
         for place, job in enumerate(EXAMPLE_JOBS):
             self._job(place, job)
-        return self.team_id
 
     def _agent(self, agent: ExampleAgent, seconds_old: int) -> None:
         agent_id = self.agent_ids[agent.name] = self.ids.make(AgentId, agent.name, seconds_old)
@@ -220,5 +216,5 @@ def keep_alive(dsn: str) -> None:
     beat = update_rows(agent_runtime).where(
         agent_runtime.c.team_id == of_fleet.c.team_id, agent_runtime.c.agent_id == of_fleet.c.id
     )
-    with refused(dsn), create_engine(sqlalchemy_url(dsn), poolclass=NullPool).begin() as connection:
+    with refused(dsn), administration_engine(dsn).begin() as connection:
         connection.execute(beat.values(last_heartbeat_at=func.now()))

@@ -9,9 +9,9 @@ from alembic import command, op
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, NullPool, create_engine, text
+from sqlalchemy import Connection, text
 
-from agent_console.database.address import refused, sqlalchemy_url
+from agent_console.database.address import administration_engine, refused
 from agent_console.database.roles import APP, MAINTENANCE, READ_ONLY, become_owner, ensure_roles
 from agent_console.database.schema import require_revision
 
@@ -48,10 +48,6 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
-def _engine(dsn: str) -> Engine:
-    return create_engine(sqlalchemy_url(dsn), poolclass=NullPool, hide_parameters=True, connect_args={"connect_timeout": 10})
-
-
 def run_sql(name: str) -> None:
     """Run a migration's SQL file as it stands: without parameters the driver takes several statements."""
     sql = (migrations_folder() / "sql" / name).read_text(encoding="utf-8")
@@ -77,7 +73,7 @@ def status_of(revision: str | None, known: tuple[str, ...]) -> SchemaStatus:
 
 
 def status(dsn: str) -> SchemaStatus:
-    with refused(dsn), _engine(dsn).connect() as connection:
+    with refused(dsn), administration_engine(dsn).connect() as connection:
         return _status(connection)
 
 
@@ -87,7 +83,7 @@ def _status(connection: Connection) -> SchemaStatus:
 
 def migrate(dsn: str, target: str = "head") -> SchemaStatus:
     """Upgrade to `target` under a lock; returns where the database stood before."""
-    with refused(dsn), _engine(dsn).connect() as connection:
+    with refused(dsn), administration_engine(dsn).connect() as connection:
         connection.execute(text("select pg_advisory_lock(:lock)"), {"lock": MIGRATION_LOCK})
         connection.commit()
         before = _status(connection)
@@ -104,7 +100,7 @@ def migrate(dsn: str, target: str = "head") -> SchemaStatus:
 
 def downgrade(dsn: str, target: str = "base") -> None:
     """Undo migrations. For development and tests: it drops what the undone ones had made."""
-    with refused(dsn), _engine(dsn).connect() as connection:
+    with refused(dsn), administration_engine(dsn).connect() as connection:
         connection.execute(text("select pg_advisory_lock(:lock)"), {"lock": MIGRATION_LOCK})
         become_owner(connection)
         command.downgrade(_config(connection), target)

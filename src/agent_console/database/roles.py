@@ -4,6 +4,7 @@ Roles belong to the whole cluster and several databases may share them, so they 
 never dropped; what each may do is granted table by table in the migrations.
 """
 
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import ProgrammingError
 
@@ -43,6 +44,11 @@ OWNER_IS_READY = text(
     "select pg_has_role(current_user, oid, 'member') and has_schema_privilege(oid, 'public', 'create')"
     " from pg_roles where rolname = :owner"
 )
+
+
+def with_role(dsn: str, role: str) -> str:
+    """The same address for sessions that have no more rights than this role."""
+    return make_conninfo(dsn, options=f"-c role={role}")
 
 
 def ensure_roles(connection: Connection) -> None:

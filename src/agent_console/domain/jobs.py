@@ -1,5 +1,7 @@
 """Jobs as they are shown, listed and asked for."""
 
+from datetime import datetime
+
 from pydantic import AwareDatetime, Field, JsonValue, field_validator
 
 from agent_console.domain.capabilities import normal_capabilities
@@ -52,6 +54,11 @@ class Job(Record):
     updated_at: Instant
 
     @property
+    def due_at(self) -> datetime | None:
+        """When it may be claimed, while it still has to wait for that."""
+        return self.scheduled_for if self.status is JobStatus.SCHEDULED else self.next_attempt_at
+
+    @property
     def shown_status(self) -> str:
         """A running job that was asked to stop is shown as cancelling until its agent says so."""
         if self.cancel_requested_at and self.finished_at is None:
@@ -86,9 +93,7 @@ class NewJob(Request):
     collection_id: CollectionId | None = Field(None, description="The collection it works on.")
     connector_id: ConnectorId | None = Field(None, description="The connector it needs.")
     tool: str | None = Field(None, min_length=1, max_length=100, description="The tool it runs.")
-    repository: str | None = Field(
-        None, min_length=1, max_length=500, description="The repository it touches."
-    )
+    repository: str | None = Field(None, min_length=1, max_length=500, description="The repository it touches.")
     affinity_key: str | None = Field(None, max_length=255, description="A soft preference for one agent.")
     max_attempts: int = Field(3, ge=1, le=100, description="Tries before it is a dead letter.")
     scheduled_for: AwareDatetime | None = Field(None, description="Not before this time (ISO 8601).")

@@ -1,1 +1,1 @@
-"""tui"""
+"""The console: panes over the Repository port, knowing nothing of what is behind it."""

@@ -1,1 +1,1 @@
-"""panes"""
+"""One file per pane: what it lists, how a row reads, what its detail tells."""

@@ -1,0 +1,58 @@
+"""How a command ends: the right exit code, one clear sentence, never a traceback for a user's mistake."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from agent_console.cli.output import narrate
+from agent_console.domain.errors import ConsoleError
+
+INTERRUPTED = 130
+
+Answer = TypeVar("Answer")
+
+
+def tell(error: ConsoleError) -> int:
+    """Say what went wrong and what to do next; the answer is the exit code."""
+    from agent_console.tui.terminal.skeleton import withdraw
+
+    withdraw()
+    narrate(f"Error: {error.message}")
+    if error.hint:
+        narrate(error.hint)
+    for field in _fields(error):
+        narrate(f"  {field}")
+    return error.exit_code
+
+
+def _fields(error: ConsoleError) -> list[str]:
+    fields = error.details.get("fields")
+    if not isinstance(fields, list):
+        return []
+    return [f"{field.get('field')}: {field.get('problem')}" for field in fields if isinstance(field, dict)]
+
+
+def ended(command: Callable[[], int | None]) -> int:
+    """Run a command to its exit code."""
+    try:
+        code = command() or 0
+        sys.stdout.flush()
+    except ConsoleError as error:
+        return tell(error)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        narrate("Interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, a pager) has what it wanted. Python would complain once more while closing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def wait_for(work: Coroutine[Any, Any, Answer] | Awaitable[Answer]) -> Answer:
+    async def run() -> Answer:
+        return await work
+
+    return asyncio.run(run())

@@ -1,0 +1,209 @@
+"""The command line: what can be said, and where each word goes."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_console import __version__
+from agent_console.cli.ending import ended, wait_for
+from agent_console.cli.output import OutputForm, TableColumn, emit, narrate
+
+if TYPE_CHECKING:
+    from agent_console.config import Settings
+
+app = typer.Typer(
+    name="agent-console",
+    help="The operator's console for fleets of agents. Without a command it opens the console.",
+    no_args_is_help=False,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+database_app = typer.Typer(help="The database's schema.", no_args_is_help=True)
+config_app = typer.Typer(help="The configuration.", no_args_is_help=True)
+app.add_typer(database_app, name="db")
+app.add_typer(config_app, name="config")
+
+
+class _Given:
+    """What the root options said, for whichever command follows."""
+
+    options: dict[str, object] = {}  # noqa: RUF012
+
+
+def load() -> "Settings":
+    from agent_console.config import load as load_settings
+
+    return load_settings(_Given.options)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"agent-console {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Which profile to use.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Another configuration file.")] = None,
+    dsn: Annotated[str | None, typer.Option(help="Go to this PostgreSQL directly.")] = None,
+    url: Annotated[str | None, typer.Option(help="Go through this agent-console server.")] = None,
+    team: Annotated[str | None, typer.Option(help="The team to work in.")] = None,
+    user: Annotated[str | None, typer.Option(help="Who acts, by e-mail or usr_ id (direct mode).")] = None,
+    read_only: Annotated[bool | None, typer.Option("--read-only", help="Nothing can be changed.")] = None,
+    theme: Annotated[str | None, typer.Option(help="dark, light, ansi or mono.")] = None,
+    slow: Annotated[bool | None, typer.Option("--slow", help="For slow lines: fewer frames.")] = None,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    _Given.options = {
+        "profile": profile,
+        "config": config,
+        "dsn": dsn,
+        "url": url,
+        "team": team,
+        "user": user,
+        "read_only": read_only,
+        "theme": theme,
+        "slow": slow,
+    }
+    if context.invoked_subcommand is None:
+        raise typer.Exit(ended(_console))
+
+
+@app.command()
+def console() -> None:
+    """Open the console (the same as no command at all)."""
+    raise typer.Exit(ended(_console))
+
+
+def _console() -> int:
+    from agent_console.cli.opening import opened
+    from agent_console.cli.terminal import open_console
+
+    settings = load()
+    return open_console(settings, lambda say: opened(settings.profile, say))
+
+
+@app.command()
+def demo() -> None:
+    """Open the console on an example fleet in a database of its own; needs nothing and changes nothing else."""
+
+    def run() -> int:
+        from agent_console.cli.demo import demo as opened_demo
+        from agent_console.cli.terminal import open_console
+        from agent_console.config import data_folder
+        from agent_console.config import load as load_settings
+
+        options = {name: value for name, value in _Given.options.items() if name in ("theme", "slow", "read_only")}
+        settings = load_settings(options | {"profile": "local"})
+        folder = data_folder() / "demo"
+        return open_console(settings, lambda say: opened_demo(folder, say), name="demo")
+
+    raise typer.Exit(ended(run))
+
+
+@app.command()
+def status() -> None:
+    """The pool and the queue as plain text."""
+
+    def run() -> None:
+        from agent_console.cli.opening import opened
+        from agent_console.cli.status import print_status
+
+        settings = load()
+
+        async def ask() -> None:
+            async with opened(settings.profile, narrate if sys.stderr.isatty() else _silent) as repository:
+                await print_status(repository)
+
+        wait_for(ask())
+
+    raise typer.Exit(ended(run))
+
+
+def _silent(sentence: str) -> None:
+    """Nobody is watching."""
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7373,
+    plain_http: Annotated[
+        bool, typer.Option("--plain-http", help="Listen beyond this machine without TLS.")
+    ] = False,
+    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
+) -> None:
+    """Serve the HTTP API for consoles and agents; its address is printed when it can be used."""
+
+    def run() -> None:
+        from agent_console.cli.serving import run_server
+
+        run_server(load(), host=host, port=port, plain_http=plain_http, with_parent=with_parent)
+
+    raise typer.Exit(ended(run))
+
+
+@database_app.command("migrate")
+def db_migrate() -> None:
+    """Bring the database to this program's schema. Safe to run again."""
+
+    def run() -> None:
+        from agent_console.cli.schema import migrate_database
+
+        migrate_database(load())
+
+    raise typer.Exit(ended(run))
+
+
+@database_app.command("status")
+def db_status(
+    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+) -> None:
+    """Where the database's schema stands. Exit code 0 when it is current, 1 when it is not."""
+
+    def run() -> int:
+        from agent_console.cli.schema import print_schema_status
+
+        return print_schema_status(load(), output)
+
+    raise typer.Exit(ended(run))
+
+
+@config_app.command("show")
+def config_show(
+    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+) -> None:
+    """Every setting, and where it came from. Secrets are not shown."""
+
+    def run() -> None:
+        from agent_console.config import show
+
+        values = [{"id": item.name, "value": item.value, "origin": str(item.origin)} for item in show(load())]
+        columns: list[TableColumn[dict[str, str]]] = [
+            TableColumn("setting", lambda row: row["id"]),
+            TableColumn("value", lambda row: row["value"]),
+            TableColumn("from", lambda row: row["origin"]),
+        ]
+        emit(values, columns, output)
+
+    raise typer.Exit(ended(run))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line to its exit code."""
+    from agent_console.cli.derived import add_nouns
+
+    add_nouns(app, load)
+    try:
+        app(args=arguments, prog_name="agent-console", standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0

@@ -1,0 +1,109 @@
+"""Open the repository a profile points at. Whatever it needs is imported only then.
+
+This is the one place that knows both implementations; the console is handed what it returns and knows only
+the port.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_console.config import Embedded, Profile, Remote
+from agent_console.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from agent_console.database.embedded import EmbeddedServer
+    from agent_console.repository.port import Repository
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LocalDatabase:
+    """An embedded database that is up, migrated and has somebody in it."""
+
+    administration: str
+    """For migrating: the cluster's own superuser."""
+    working: str
+    """For everything else: a session with no more rights than the app role has."""
+
+
+async def _imported(*modules: str) -> None:
+    """Import off the event loop, so that a console that is already painted stays alive meanwhile."""
+    for module in modules:
+        await asyncio.to_thread(import_module, module)
+
+
+@asynccontextmanager
+async def opened(profile: Profile, say: Say) -> AsyncIterator["Repository"]:
+    """The profile's repository, with everything behind it started and, at the end, stopped again."""
+    async with AsyncExitStack() as stack:
+        if isinstance(profile.target, Remote):
+            yield await stack.enter_async_context(await _remote(profile, profile.target.url))
+        elif isinstance(profile.target, Embedded):
+            database = await stack.enter_async_context(local_database(profile.target.data_folder, say))
+            await _first_team(database)
+            yield await stack.enter_async_context(await direct(database.working, None, profile))
+        else:
+            connection = profile.connection()
+            if connection is None:
+                raise ConfigError(f"Profile {profile.name} points nowhere.", hint="Give it a dsn or a url.")
+            listen = connection.listen_dsn
+            listen_dsn = listen.get_secret_value() if listen else None
+            dsn = connection.dsn.get_secret_value()
+            yield await stack.enter_async_context(await direct(dsn, listen_dsn, profile))
+
+
+async def direct(dsn: str, listen_dsn: str | None, profile: Profile) -> "Repository":
+    await _imported("sqlalchemy.ext.asyncio", "agent_console.repository.postgres.repository")
+    from agent_console.repository.postgres.repository import open_direct
+
+    return open_direct(dsn, listen_dsn=listen_dsn, team=profile.team, user=profile.user)
+
+
+async def _remote(profile: Profile, url: str) -> "Repository":
+    token = profile.token()
+    if token is None:
+        raise ConfigError(
+            f"Profile {profile.name} has no token for {url}.",
+            hint="Set token_file, token_env or token_keyring in the profile, or AGENT_CONSOLE_TOKEN.",
+        )
+    return await remote(url, token.get_secret_value())
+
+
+async def remote(url: str, token: str) -> "Repository":
+    await _imported("agent_console.repository.http.repository")
+    from agent_console.repository.http.repository import HttpRepository
+
+    return HttpRepository(url, token)
+
+
+@asynccontextmanager
+async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]:
+    """The embedded PostgreSQL in this folder, migrated."""
+    await _imported("agent_console.database.embedded", "agent_console.database.migrate")
+    from agent_console.database.embedded import embedded_postgres
+    from agent_console.database.migrate import migrate
+    from agent_console.database.roles import APP, with_role
+
+    say("Starting PostgreSQL …")
+    holding = embedded_postgres(folder, say=say)
+    server: EmbeddedServer = await asyncio.to_thread(holding.__enter__)
+    try:
+        say("Bringing the database up to date …")
+        administration = server.dsn()
+        await asyncio.to_thread(migrate, administration)
+        yield LocalDatabase(administration, with_role(administration, APP))
+    finally:
+        say("Stopping …")
+        await asyncio.to_thread(holding.__exit__, None, None, None)
+
+
+async def _first_team(database: LocalDatabase) -> None:
+    from agent_console.database.first_team import ensure_team
+
+    await asyncio.to_thread(ensure_team, database.administration)

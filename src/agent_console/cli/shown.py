@@ -1,0 +1,90 @@
+"""Which columns the command line shows of an answer."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pydantic import BaseModel
+
+from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one
+from agent_console.domain.agents import Agent
+from agent_console.domain.jobs import Job, QueueDepth, StatusDepth
+from agent_console.domain.records import Page
+from agent_console.domain.spans import ago, until
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+AGENT_COLUMNS: Sequence[TableColumn[Agent]] = (
+    TableColumn("id", lambda agent: str(agent.id)),
+    TableColumn("name", lambda agent: agent.name),
+    TableColumn("status", lambda agent: agent.status.value + (" drained" if agent.drained_at else "")),
+    TableColumn("jobs", lambda agent: f"{agent.current_jobs}/{agent.max_concurrent_jobs}", "right"),
+    TableColumn("seen", lambda agent: ago(agent.last_heartbeat_at, _now()), "right"),
+    TableColumn("host", lambda agent: agent.hostname or ""),
+    TableColumn("capabilities", lambda agent: " ".join(agent.capabilities)),
+)
+
+JOB_COLUMNS: Sequence[TableColumn[Job]] = (
+    TableColumn("id", lambda job: str(job.id)),
+    TableColumn("type", lambda job: job.type),
+    TableColumn("status", lambda job: job.shown_status),
+    TableColumn("prio", lambda job: str(job.priority), "right"),
+    TableColumn("try", lambda job: f"{job.attempt}/{job.max_attempts}", "right"),
+    TableColumn("agent", lambda job: job.agent_name or ""),
+    TableColumn("age", lambda job: ago(job.created_at, _now()), "right"),
+    TableColumn(
+        "due", lambda job: until(job.scheduled_for if job.status == "scheduled" else None, _now()), "right"
+    ),
+    TableColumn("note", lambda job: job.error_message or job.result_summary or ""),
+)
+
+DEPTH_COLUMNS: Sequence[TableColumn[StatusDepth]] = (
+    TableColumn("status", lambda depth: depth.status.value),
+    TableColumn("jobs", lambda depth: f"> {depth.count:,}" if depth.capped else f"{depth.count:,}", "right"),
+)
+
+
+def print_answer(answer: BaseModel, form: OutputForm) -> None:
+    match answer:
+        case Page(items=items, next=following):
+            _print_page(items, following, form)
+        case QueueDepth() if form is OutputForm.TABLE:
+            emit(answer.depths, DEPTH_COLUMNS, form)
+        case _:
+            emit_one(answer, detail_fields(type(answer)), form)
+
+
+def _print_page(items: Sequence[BaseModel], following: str | None, form: OutputForm) -> None:
+    agents = [item for item in items if isinstance(item, Agent)]
+    if agents:
+        emit(agents, AGENT_COLUMNS, form, next_page=following)
+    else:
+        emit([item for item in items if isinstance(item, Job)], JOB_COLUMNS, form, next_page=following)
+
+
+def detail_fields(model: type[BaseModel]) -> tuple[TableColumn[BaseModel], ...]:
+    """Every field below the other, as the JSON has it."""
+
+    def column(name: str) -> TableColumn[BaseModel]:
+        return TableColumn(name.replace("_", " "), lambda row: _plain(row.model_dump(mode="json")[name]))
+
+    return tuple(column(name) for name in model.model_fields)
+
+
+def _plain(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case str():
+            return value
+        case bool():
+            return "yes" if value else "no"
+        case list() if all(isinstance(item, str) for item in value):
+            return " ".join(value) or "-"
+        case list() | dict():
+            return json.dumps(value, indent=2, ensure_ascii=False)
+        case _:
+            return str(value)

@@ -1,0 +1,205 @@
+"""Choosing the profile and, for every setting, the highest source that says something about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from agent_console.config import dsn
+from agent_console.config.file import ConfigFile, read_config_file
+from agent_console.config.folders import data_folder, full_path
+from agent_console.config.settings import (
+    Direct,
+    Embedded,
+    Origin,
+    Profile,
+    Remote,
+    SecretFile,
+    SecretKeyring,
+    SecretSource,
+    SecretVariable,
+    Settings,
+    Target,
+)
+from agent_console.config.sources import (
+    BUILT_IN_PROFILE,
+    Layer,
+    command_line_layer,
+    config_path,
+    environment_layer,
+    no_colour_layer,
+    profile_layer,
+    profile_names,
+    read_command_line,
+    read_environment,
+    top_layer,
+)
+from agent_console.config.tables import ChosenTable, ProfileTable, SecretKind
+from agent_console.domain.errors import ConfigError
+
+T = TypeVar("T")
+
+DEFAULT = Origin("default")
+
+
+def load_settings(given: Mapping[str, object]) -> Settings:
+    command_line, environment = read_command_line(given), read_environment()
+    path, path_origin = config_path(command_line)
+    file = read_config_file(path, asked_for=path_origin != DEFAULT)
+    name, name_origin = _chosen_profile(command_line, environment, file)
+    layers = (
+        command_line_layer(command_line),
+        no_colour_layer(),
+        environment_layer(environment),
+        profile_layer(file, name),
+        top_layer(file),
+    )
+    choice = _Choice(layers, {"profile": name_origin, "config_file": path_origin})
+    return choice.settings(name, file)
+
+
+def _chosen_profile(command_line: ChosenTable, environment: ChosenTable, file: ConfigFile) -> tuple[str, Origin]:
+    if command_line.profile is not None:
+        return command_line.profile, Origin("command line", "--profile")
+    if environment.profile is not None:
+        return environment.profile, Origin("environment", "AGENT_CONSOLE_PROFILE")
+    if file.default_profile is not None:
+        return file.default_profile, Origin("file", "default_profile", file.path)
+    return BUILT_IN_PROFILE, DEFAULT
+
+
+class _Choice:
+    """Goes through the layers from the highest down and notes where each value was found."""
+
+    def __init__(self, layers: Sequence[Layer], origin: dict[str, Origin]) -> None:
+        self._layers = layers
+        self._origin = origin
+
+    def settings(self, name: str, file: ConfigFile) -> Settings:
+        position = self._target_position(name)
+        profile = self._profile(name, position)
+        return Settings(
+            profile=profile,
+            theme=self._first("theme", lambda table: table.theme) or "dark",
+            mouse=self._switch("mouse", lambda table: table.mouse, default=True),
+            slow=self._switch("slow", lambda table: table.slow, default=False),
+            keymap=MappingProxyType(self._keymap()),
+            config_file=file.path,
+            profile_names=profile_names(file),
+            origin=MappingProxyType(self._origin),
+            set_aside=MappingProxyType(dict(_set_aside(self._layers[position + 1 :]))),
+        )
+
+    def _profile(self, name: str, position: int) -> Profile:
+        # A credential goes only to the address it was written for: what stands below the address is left out.
+        heard = self._layers[: position + 1]
+        target = self._target(heard)
+        own = self._layers[position].origin("").source in {"file", "default"}
+        return Profile(
+            name=name,
+            label=name if own else _address(target),
+            target=target,
+            team=self._first("team", lambda table: table.team),
+            user=self._first("user", lambda table: table.user),
+            read_only=self._switch("read_only", lambda table: table.read_only, default=False),
+            production=self._switch("production", lambda table: table.production, default=False),
+            colour=self._first("colour", lambda table: table.colour),
+            token_source=self._secret("token", heard),
+            password_source=self._secret("password", heard),
+        )
+
+    def _target_position(self, name: str) -> int:
+        for position, layer in enumerate(self._layers):
+            if layer.table.targets():
+                return position
+        raise ConfigError(
+            f"Profile {name} does not say where to connect.",
+            hint="Give it exactly one of dsn, url and embedded = true.",
+            details={"profile": name},
+        )
+
+    def _target(self, heard: Sequence[Layer]) -> Target:
+        layer = heard[-1]
+        table = layer.table
+        if table.dsn is not None:
+            self._origin["dsn"] = layer.origin("dsn")
+            return Direct(table.dsn, self._first("listen_dsn", lambda table: table.listen_dsn, heard))
+        if table.url is not None:
+            self._origin["url"] = layer.origin("url")
+            return Remote(table.url)
+        self._origin["embedded"] = layer.origin("embedded")
+        return Embedded(self._data_folder())
+
+    def _data_folder(self) -> Path:
+        for layer in self._layers:
+            if layer.table.data is not None:
+                self._origin["data"] = layer.origin("data")
+                return full_path(layer.table.data, key="data", start=layer.folder)
+        self._origin["data"] = DEFAULT
+        return data_folder()
+
+    def _secret(self, kind: SecretKind, heard: Sequence[Layer]) -> SecretSource | None:
+        for layer in heard:
+            for key, place in layer.table.secret_places(kind).items():
+                self._origin[kind] = layer.origin(key)
+                return _secret_source(layer, key, place)
+        self._origin[kind] = DEFAULT
+        return None
+
+    def _keymap(self) -> dict[str, str]:
+        keymap: dict[str, str] = {}
+        for layer in reversed(self._layers):
+            for binding, keys in (layer.table.keymap or {}).items():
+                keymap[binding] = keys
+                self._origin[f"keymap.{binding}"] = layer.origin("keymap")
+        return keymap
+
+    def _switch(self, key: str, read: Callable[[ProfileTable], bool | None], *, default: bool) -> bool:
+        value = self._first(key, read)
+        return default if value is None else value
+
+    def _first(
+        self, key: str, read: Callable[[ProfileTable], T | None], layers: Sequence[Layer] | None = None
+    ) -> T | None:
+        for layer in layers or self._layers:
+            value = read(layer.table)
+            if value is not None:
+                self._origin[key] = layer.origin(key)
+                return value
+        self._origin[key] = DEFAULT
+        return None
+
+
+def _secret_source(layer: Layer, key: str, place: str) -> SecretSource:
+    if key.endswith("_file"):
+        return SecretFile(full_path(place, key=key, start=layer.folder))
+    if key.endswith("_env"):
+        return SecretVariable(place)
+    service, _, name = place.rpartition("/")
+    return SecretKeyring(service, name)
+
+
+def _set_aside(unheard: Sequence[Layer]) -> Iterator[tuple[str, Origin]]:
+    for layer in unheard:
+        table = layer.table
+        listen = ("listen_dsn",) if table.listen_dsn is not None else ()
+        for key in (
+            *table.targets(),
+            *listen,
+            *table.secret_places("token"),
+            *table.secret_places("password"),
+        ):
+            if layer.origin(key) != DEFAULT:
+                yield key, layer.origin(key)
+
+
+def _address(target: Target) -> str:
+    match target:
+        case Direct():
+            return dsn.address(target.dsn.get_secret_value())
+        case Remote():
+            return target.url.partition("://")[2]
+        case Embedded():
+            return "embedded"

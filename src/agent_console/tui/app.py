@@ -1,0 +1,220 @@
+"""The console: wires header, panes and the link together, and does nothing else."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Footer
+
+from agent_console.domain.agents import PoolStatus
+from agent_console.domain.errors import ConsoleError
+from agent_console.domain.records import Nothing
+from agent_console.repository.operations import POOL_STATUS
+from agent_console.repository.port import Change
+from agent_console.tui.agent_text import agent_text
+from agent_console.tui.link import GONE, Clock, Link, LinkState, LinkStatus, Opening
+from agent_console.tui.panes.agents import AGENTS
+from agent_console.tui.panes.jobs import JOBS
+from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.terminal.terminal_app import TerminalApp
+from agent_console.tui.themes import THEMES, theme_for
+from agent_console.tui.widgets.detail import DetailScreen
+from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
+from agent_console.tui.widgets.help import HelpScreen
+from agent_console.tui.widgets.notice_bar import NoticeBar
+
+STEP_SECONDS = 0.25
+POLL_SECONDS = 5.0
+
+
+def system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class LinkChanged(Message):
+    def __init__(self, status: LinkStatus) -> None:
+        super().__init__()
+        self.status = status
+
+
+class Heard(Message):
+    def __init__(self, change: Change) -> None:
+        super().__init__()
+        self.change = change
+
+
+class ConsoleApp(TerminalApp[None]):
+    TITLE = "agent-console"
+    CSS_PATH = "styles.tcss"
+    ENABLE_COMMAND_PALETTE = False
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("2", "pane('agents')", "Agents", id="pane.agents"),
+        Binding("3", "pane('jobs')", "Jobs", id="pane.jobs"),
+        Binding("question_mark", "help", "Help", id="app.help"),
+        Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
+        Binding("q", "leave", "Quit", id="app.quit"),
+        Binding("ctrl+c,ctrl+q", "leave", "Quit", show=False, priority=True, id="app.quit_now"),
+    ]
+
+    def __init__(
+        self,
+        opening: Opening,
+        *,
+        profile: str,
+        production: bool = False,
+        colour: str | None = None,
+        read_only: bool = False,
+        theme_name: str = "dark",
+        keymap: Mapping[str, str] | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        super().__init__()
+        self._clock = clock
+        self._pool_is_dirty = True
+        self._opened_row: str | None = None
+        self.link = Link(
+            opening,
+            on_status=self._tell_status,
+            on_change=self._tell_change,
+            clock=clock,
+        )
+        self._facts = HeaderFacts(profile, production, read_only)
+        for theme in THEMES.values():
+            self.register_theme(theme)
+        self.theme = theme_for(theme_name)
+        if keymap:
+            self.set_keymap(dict(keymap))
+
+    def compose(self) -> ComposeResult:
+        yield HeaderBar(self._facts)
+        yield NoticeBar()
+        with ContentSwitcher(initial="pane-agents", id="panes"):
+            yield ListPane(AGENTS, self.link, self._clock)
+            yield ListPane(JOBS, self.link, self._clock)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.link.start()
+        self.set_interval(STEP_SECONDS, self._step)
+        self.set_interval(1.0, self._tick)
+        self.set_interval(POLL_SECONDS, self._poll)
+        self.query_one(NoticeBar).follow(self.link.status)
+        self.pane.table.focus()
+
+    @property
+    def pane(self) -> ListPane:
+        shown = self.query_one("#panes", ContentSwitcher).visible_content
+        if not isinstance(shown, ListPane):
+            raise TypeError("every pane is a ListPane")
+        return shown
+
+    # What time brings
+
+    def _step(self) -> None:
+        if self.link.status.state is not LinkState.UP:
+            return
+        self.pane.step()
+        if self._pool_is_dirty:
+            self._pool_is_dirty = False
+            self.run_worker(self._fetch_pool(), group="pool", exclusive=True)
+
+    def _tick(self) -> None:
+        self._show_header()
+        self.pane.tick()
+        self._show_opened()
+
+    def _poll(self) -> None:
+        """Notices can get lost; looking again cannot."""
+        self._pool_is_dirty = True
+        if self.link.status.state is LinkState.UP:
+            self.pane.refetch()
+
+    async def _fetch_pool(self) -> None:
+        try:
+            pool = await self.link.call(POOL_STATUS, Nothing())
+        except ConsoleError:
+            self._pool_is_dirty = True
+            return
+        self._show_header(pool)
+
+    # What the link tells
+
+    def _tell_status(self, status: LinkStatus) -> None:
+        self.post_message(LinkChanged(status))
+
+    def _tell_change(self, change: Change) -> None:
+        self.post_message(Heard(change))
+
+    @on(LinkChanged)
+    def _link_changed(self, message: LinkChanged) -> None:
+        up = message.status.state is LinkState.UP
+        self.query_one(NoticeBar).follow(message.status)
+        for pane in self.query(ListPane):
+            pane.set_stale(not up)
+        if up:
+            self._pool_is_dirty = True
+            self._step()
+        self._show_header()
+
+    @on(Heard)
+    def _heard(self, message: Heard) -> None:
+        self._pool_is_dirty = True
+        for pane in self.query(ListPane):
+            pane.heard(message.change)
+
+    @on(ListPane.Refused)
+    def _refused(self, message: ListPane.Refused) -> None:
+        if not isinstance(message.error, GONE):
+            self.notify(agent_text(str(message.error), limit=500).plain, severity="warning", markup=False)
+
+    def _show_header(self, pool: PoolStatus | None = None) -> None:
+        self._facts = HeaderFacts(
+            self._facts.profile,
+            self._facts.production,
+            self._facts.read_only,
+            self.link.me,
+            pool or self._facts.pool,
+            self.link.status,
+            self.link.answered_at,
+            self._clock(),
+        )
+        self.query_one(HeaderBar).facts = self._facts
+
+    # What the operator does
+
+    def action_pane(self, name: str) -> None:
+        self.query_one("#panes", ContentSwitcher).current = f"pane-{name}"
+        self.pane.table.focus()
+        self.pane.tick()
+        self._step()
+
+    @on(ListPane.Opened)
+    def _open(self, message: ListPane.Opened) -> None:
+        record = message.pane.record(message.row_id)
+        if record is not None:
+            self._opened_row = message.row_id
+            self.push_screen(DetailScreen(message.pane.facts_of(record)), self._detail_closed)
+
+    def _detail_closed(self, _: None) -> None:
+        self._opened_row = None
+
+    def _show_opened(self) -> None:
+        record = self.pane.record(self._opened_row) if self._opened_row else None
+        if record is not None and isinstance(self.screen, DetailScreen):
+            self.screen.show(self.pane.facts_of(record))
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen.of(self.screen))
+
+    async def action_leave(self) -> None:
+        """Whatever was started for us is stopped before the screen goes."""
+        self._facts = HeaderFacts(self._facts.profile, self._facts.production, self._facts.read_only)
+        await self.link.close()
+        self.exit()

@@ -1,0 +1,168 @@
+"""The one connection of the console: opens it, watches over it, and heals it without being asked.
+
+Everything the console asks goes through `call`. When an answer shows that the other side is gone, the state
+says so at once, the data on the screen stays, and probes with growing pauses look for its return; if they
+find nothing for a while, everything behind the port is closed and opened anew, which also brings an embedded
+database back that was killed.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from agent_console.domain.errors import (
+    CannotConnect,
+    ConfigError,
+    ConsoleError,
+    DatabaseUnavailable,
+    SchemaMismatch,
+    TimedOut,
+    Unauthorized,
+)
+from agent_console.domain.identity import Myself
+from agent_console.domain.records import Nothing
+from agent_console.repository.operations import ME, Answered, Asked, Operation
+from agent_console.repository.port import Change, Repository
+
+Clock = Callable[[], datetime]
+Opening = Callable[[Callable[[str], None]], AbstractAsyncContextManager[Repository]]
+
+# Errors that say something about the other side, not about what was asked of it.
+GONE = (CannotConnect, DatabaseUnavailable, TimedOut, SchemaMismatch, Unauthorized, ConfigError)
+
+PROBE_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+PROBES_BEFORE_OPENING_ANEW = 4
+
+
+class LinkState(StrEnum):
+    STARTING = "starting"
+    UP = "up"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class LinkStatus:
+    state: LinkState
+    message: str = ""
+    hint: str = ""
+    retries: int = 0
+
+
+NOT_YET = LinkStatus(LinkState.STARTING)
+
+
+class Link:
+    def __init__(
+        self,
+        opening: Opening,
+        *,
+        on_status: Callable[[LinkStatus], None],
+        on_change: Callable[[Change], None],
+        clock: Clock,
+    ) -> None:
+        self._opening = opening
+        self._on_status = on_status
+        self._on_change = on_change
+        self._clock = clock
+        self._repository: Repository | None = None
+        self._gone = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self.status = NOT_YET
+        self.me: Myself | None = None
+        self.answered_at: datetime | None = None
+
+    # What the console asks
+
+    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+        """Ask the other side. While it is gone nothing is sent, so that no change happens unseen."""
+        if self._repository is None or self.status.state is not LinkState.UP:
+            raise CannotConnect("There is no connection right now.", hint="It is being restored.")
+        try:
+            answer = await self._repository.call(operation, request)
+        except GONE as error:
+            self._lose(error)
+            raise
+        self.answered_at = self._clock()
+        return answer
+
+    # Its life
+
+    def start(self) -> None:
+        self._running = asyncio.create_task(self._run(), name="link")
+
+    async def close(self) -> None:
+        """End, and wait until everything that was started for us has ended too."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            try:
+                async with self._opening(self._say) as repository:
+                    self._repository = repository
+                    try:
+                        failures = await self._watch(repository, failures)
+                    finally:
+                        self._repository = None
+            except ConsoleError as error:
+                failures += 1
+                self._lose(error, failures)
+            await asyncio.sleep(PROBE_SECONDS[min(failures, len(PROBE_SECONDS) - 1)])
+
+    async def _watch(self, repository: Repository, failures: int) -> int:
+        """Probe until it answers, listen until it is lost, and so on; returns when it should be opened anew."""
+        failed_here = 0
+        while failed_here < PROBES_BEFORE_OPENING_ANEW:
+            try:
+                self.me = await repository.call(ME, Nothing())
+            except ConsoleError as error:
+                failed_here += 1
+                failures += 1
+                self._lose(error, failures)
+                await asyncio.sleep(PROBE_SECONDS[min(failed_here, len(PROBE_SECONDS) - 1)])
+                continue
+            failed_here = failures = 0
+            self._gone.clear()
+            self.answered_at = self._clock()
+            self._tell(LinkStatus(LinkState.UP))
+            await self._listen(repository)
+        return failures
+
+    async def _listen(self, repository: Repository) -> None:
+        hearing = asyncio.create_task(self._hear(repository), name="changes")
+        gone = asyncio.create_task(self._gone.wait())
+        try:
+            await asyncio.wait({hearing, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (hearing, gone):
+                task.cancel()
+                with suppress(asyncio.CancelledError, ConsoleError):
+                    await task
+
+    async def _hear(self, repository: Repository) -> None:
+        async for change in repository.changes():
+            self._on_change(change)
+
+    def _say(self, message: str) -> None:
+        """Progress of opening; it may come from another thread."""
+        if self._running is not None:
+            self._running.get_loop().call_soon_threadsafe(self._tell_progress, message)
+
+    def _tell_progress(self, message: str) -> None:
+        if self.status.state is not LinkState.UP:
+            self._tell(LinkStatus(self.status.state, message, retries=self.status.retries))
+
+    def _lose(self, error: ConsoleError, retries: int = 0) -> None:
+        self._gone.set()
+        self._tell(LinkStatus(LinkState.LOST, error.message, error.hint, retries))
+
+    def _tell(self, status: LinkStatus) -> None:
+        if status != self.status:
+            self.status = status
+            self._on_status(status)

@@ -1,0 +1,58 @@
+"""How states look: always a glyph and a word, with a colour on top for those who see it."""
+
+from textual.content import Content
+
+from agent_console.domain.agents import Agent, PoolStatus
+from agent_console.domain.jobs import Job
+from agent_console.domain.states import Presence
+from agent_console.tui.agent_text import system_text
+
+PRESENCE: dict[Presence, tuple[str, str]] = {
+    Presence.ONLINE: ("●", "$text-success"),
+    Presence.OFFLINE: ("○", "$text-muted"),
+    Presence.ERROR: ("▲", "$text-error"),
+    Presence.UNKNOWN: ("?", "$text-muted"),
+    Presence.REVOKED: ("✗", "$text-muted"),
+}
+
+JOB_STATUS: dict[str, tuple[str, str]] = {
+    "scheduled": ("◔", "$text-muted"),
+    "queued": ("○", ""),
+    "assigned": ("◑", "$text-primary"),
+    "running": ("●", "$text-success"),
+    "cancelling": ("◌", "$text-warning"),
+    "succeeded": ("✓", "$text-muted"),
+    "failed": ("✗", "$text-error"),
+    "dead_letter": ("▲", "$text-error bold"),
+    "cancelled": ("-", "$text-muted"),
+}
+
+BAR_CELLS = 8
+
+
+def agent_status(agent: Agent) -> Content:
+    if agent.drained_at is not None and agent.status is Presence.ONLINE:
+        return system_text("◐ drained", "$text-warning")
+    glyph, style = PRESENCE[agent.status]
+    return system_text(f"{glyph} {agent.status.value}", style)
+
+
+def job_status(job: Job) -> Content:
+    glyph, style = JOB_STATUS[job.shown_status]
+    return system_text(f"{glyph} {job.shown_status}", style)
+
+
+def progress_bar(percentage: float) -> str:
+    full = round(max(0.0, min(100.0, percentage)) * BAR_CELLS / 100)
+    return f"{'█' * full}{'░' * (BAR_CELLS - full)} {percentage:3.0f}%"
+
+
+def pool_badge(pool: PoolStatus | None) -> Content:
+    """Red and Offline when nobody is online, the idle count when nobody works, else the running count."""
+    if pool is None:
+        return system_text("· pool", "$text-muted")
+    if pool.state == "offline":
+        return system_text("○ Offline", "$text-error bold")
+    if pool.state == "idle":
+        return system_text(f"◌ {pool.idle_count} idle", "$text-primary")
+    return system_text(f"● {pool.running_jobs_count} running", "$text-success bold")

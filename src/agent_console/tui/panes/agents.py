@@ -1,0 +1,82 @@
+"""The agent pool."""
+
+from datetime import datetime
+
+from textual.content import Content
+
+from agent_console.domain.agents import Agent, AgentAsked, AgentQuery
+from agent_console.domain.ids import AgentId
+from agent_console.domain.spans import ago
+from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST
+from agent_console.repository.port import Topic
+from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.facts import Fact, fact, fact_sheet, section
+from agent_console.tui.looks import agent_status
+from agent_console.tui.panes.list_pane import ListKind
+from agent_console.tui.widgets.virtual_table_columns import Column
+
+COLUMNS = (
+    Column("status", "Status", 10),
+    Column("name", "Name", None, min_width=10),
+    Column("jobs", "Jobs", 7, align="right"),
+    Column("seen", "Seen", 7, align="right"),
+    Column("host", "Host", 14, drop=1),
+    Column("version", "Version", 9, drop=3),
+    Column("capabilities", "Capabilities", 36, drop=2),
+)
+
+
+def agent_cells(agent: Agent, now: datetime) -> tuple[Content, ...]:
+    return (
+        agent_status(agent),
+        agent_text(agent.name, limit=100),
+        system_text(f"{agent.current_jobs}/{agent.max_concurrent_jobs}"),
+        system_text(ago(agent.last_heartbeat_at, now), "$text-muted"),
+        agent_text(agent.hostname or "", "$text-muted", limit=60),
+        agent_text(agent.version or "", "$text-muted", limit=20),
+        agent_text(" ".join(agent.capabilities), "$text-muted", limit=120),
+    )
+
+
+def agent_facts(agent: Agent, now: datetime) -> Content:
+    facts: list[Fact] = [
+        section(agent_text(agent.name, "bold", limit=255)),
+        fact("id", system_text(str(agent.id))),
+        fact("status", agent_status(agent)),
+    ]
+    if agent.error_message:
+        facts.append(fact("the agent says", agent_text(agent.error_message, "$text-error", limit=2000)))
+    if agent.revocation_reason:
+        facts.append(fact("revoked", agent_text(agent.revocation_reason, limit=500)))
+    if agent.drained_at:
+        reason = agent_text(agent.drain_reason or "no reason given", limit=500)
+        facts.append(fact("drained", system_text(f"{ago(agent.drained_at, now)} ago: ") + reason))
+    facts += [
+        fact("last seen", system_text(f"{ago(agent.last_heartbeat_at, now)}")),
+        fact("jobs", system_text(f"{agent.current_jobs} of at most {agent.max_concurrent_jobs}")),
+        fact("host", agent_text(agent.hostname or "-", limit=255)),
+        fact("system", agent_text(agent.os_info or "-", limit=255)),
+        fact("version", agent_text(agent.version or "-", limit=50)),
+        fact("capabilities", agent_text(", ".join(agent.capabilities) or "-", limit=2000)),
+        fact("connectors", system_text(", ".join(map(str, agent.connectors)) or "-")),
+        fact("key", system_text(f"{agent.api_key_prefix}…")),
+        fact("owner", agent_text(agent.owner, limit=300)),
+        fact("registered", agent_text(f"{ago(agent.created_at, now)} ago by {agent.created_by}", limit=300)),
+    ]
+    return fact_sheet(facts)
+
+
+AGENTS = ListKind(
+    name="agents",
+    title="Agents",
+    topics=frozenset({Topic.AGENTS, Topic.JOBS}),
+    columns=COLUMNS,
+    newest_first=False,
+    list_operation=AGENTS_LIST,
+    query=lambda group, limit, after: AgentQuery(limit=limit, after=after),
+    get_operation=AGENTS_GET,
+    asked=lambda row_id: AgentAsked(agent_id=AgentId.parse(row_id)),
+    cells=agent_cells,
+    facts=agent_facts,
+    empty="No agents yet.\nAn administrator mints a registration token; an agent registers with it.",
+)

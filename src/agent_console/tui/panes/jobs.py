@@ -1,0 +1,134 @@
+"""The job queue."""
+
+import json
+from datetime import datetime
+
+from textual.content import Content
+
+from agent_console.domain.ids import JobId
+from agent_console.domain.jobs import Job, JobAsked, JobQuery
+from agent_console.domain.redact import redact, redact_json
+from agent_console.domain.spans import ago, until
+from agent_console.domain.states import JobStatus
+from agent_console.repository.operations import JOBS_GET, JOBS_LIST
+from agent_console.repository.port import Topic
+from agent_console.tui.agent_text import agent_block, agent_text, system_text
+from agent_console.tui.facts import Fact, fact, fact_sheet, section
+from agent_console.tui.looks import job_status, progress_bar
+from agent_console.tui.panes.list_pane import ListGroup, ListKind
+from agent_console.tui.widgets.virtual_table_columns import Column
+
+COLUMNS = (
+    Column("status", "Status", 13),
+    Column("type", "Type", None, min_width=10),
+    Column("agent", "Agent", 14),
+    Column("progress", "Progress", 13),
+    Column("try", "Try", 4, align="right", drop=1),
+    Column("prio", "Prio", 4, align="right", drop=2),
+    Column("age", "Age", 7, align="right"),
+    Column("note", "Note", 34, drop=3),
+)
+
+GROUPS = (
+    ListGroup("all", "all jobs"),
+    ListGroup("waiting", "waiting"),
+    ListGroup("held", "assigned and running"),
+    ListGroup("failed", "failed and dead letters"),
+    ListGroup("done", "succeeded and cancelled"),
+)
+
+STATES: dict[str, tuple[JobStatus, ...]] = {
+    "all": (),
+    "waiting": (JobStatus.QUEUED, JobStatus.SCHEDULED),
+    "held": (JobStatus.ASSIGNED, JobStatus.RUNNING),
+    "failed": (JobStatus.FAILED, JobStatus.DEAD_LETTER),
+    "done": (JobStatus.SUCCEEDED, JobStatus.CANCELLED),
+}
+
+PAYLOAD_SHOWN = 8000
+
+
+def _percentage(job: Job) -> float | None:
+    value = (job.progress or {}).get("percentage")
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def job_progress(job: Job, now: datetime) -> Content:
+    percentage = _percentage(job)
+    if percentage is not None and job.finished_at is None:
+        return system_text(progress_bar(percentage))
+    return system_text(until(job.due_at, now), "$text-muted")
+
+
+def job_cells(job: Job, now: datetime) -> tuple[Content, ...]:
+    return (
+        job_status(job),
+        agent_text(job.type, limit=100),
+        agent_text(job.agent_name or "", "$text-muted", limit=100),
+        job_progress(job, now),
+        system_text(f"{job.attempt}/{job.max_attempts}"),
+        system_text(str(job.priority), "" if job.priority else "$text-muted"),
+        system_text(ago(job.created_at, now), "$text-muted"),
+        agent_text(redact((job.error_message or job.result_summary or "")[:500]), "$text-muted", limit=200),
+    )
+
+
+def job_facts(job: Job, now: datetime) -> Content:
+    facts: list[Fact] = [
+        section(agent_text(job.type, "bold", limit=100)),
+        fact("id", system_text(str(job.id))),
+        fact("status", job_status(job)),
+    ]
+    percentage = _percentage(job)
+    if percentage is not None:
+        facts.append(fact("progress", system_text(progress_bar(percentage))))
+        stage = (job.progress or {}).get("stage")
+        if isinstance(stage, str):
+            facts.append(fact("stage", agent_text(stage, limit=200)))
+    if job.error_message:
+        facts.append(
+            fact("the agent says", agent_text(redact(job.error_message[:2000]), "$text-error", limit=2000))
+        )
+    if job.result_summary:
+        facts.append(fact("result", agent_text(redact(job.result_summary[:2000]), limit=2000)))
+    if job.agent_id is not None:
+        facts.append(fact("agent", agent_text(job.agent_name or str(job.agent_id), limit=255)))
+    if job.bound_agent_id is not None:
+        facts.append(fact("bound to", system_text(str(job.bound_agent_id))))
+    if job.due_at is not None:
+        facts.append(fact("due", system_text(until(job.due_at, now))))
+    if job.lease_expires_at is not None:
+        facts.append(fact("lease", system_text(f"ends {until(job.lease_expires_at, now)}")))
+    needs = ", ".join(job.required_capabilities)
+    facts += [
+        fact("needs", agent_text(needs or "nothing special", limit=2000)),
+        fact("try", system_text(f"{job.attempt} of {job.max_attempts}")),
+        fact("priority", system_text(str(job.priority))),
+        fact("tool", agent_text(job.tool or "-", limit=100)),
+        fact("created", agent_text(f"{ago(job.created_at, now)} ago by {job.created_by or '-'}", limit=300)),
+        fact("started", system_text(f"{ago(job.started_at, now)} ago" if job.started_at else "-")),
+        fact("ended", system_text(f"{ago(job.finished_at, now)} ago" if job.finished_at else "-")),
+        section(system_text("payload, as given", "bold")),
+    ]
+    text = json.dumps(redact_json(dict(job.payload)), indent=2, ensure_ascii=False)
+    if len(text) > PAYLOAD_SHOWN:
+        more = f"… {len(text) - PAYLOAD_SHOWN:,} characters more (agent-console jobs get -o json)"
+        text = f"{text[:PAYLOAD_SHOWN]}\n{more}"
+    return fact_sheet(facts) + system_text("\n") + agent_block(text)
+
+
+JOBS = ListKind(
+    name="jobs",
+    title="Jobs",
+    topics=frozenset({Topic.JOBS}),
+    columns=COLUMNS,
+    newest_first=True,
+    list_operation=JOBS_LIST,
+    query=lambda group, limit, after: JobQuery(status=STATES[group], limit=limit, after=after),
+    get_operation=JOBS_GET,
+    asked=lambda row_id: JobAsked(job_id=JobId.parse(row_id)),
+    cells=job_cells,
+    facts=job_facts,
+    empty="No jobs here.\nPut one into the queue: agent-console jobs create --help",
+    groups=GROUPS,
+)

@@ -1,0 +1,223 @@
+"""A pane that lists one kind of thing: pages as they are needed, fresh where someone looks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from agent_console.domain.errors import ConsoleError
+from agent_console.domain.records import Page, Record, Request
+from agent_console.repository.operations import AnyOperation
+from agent_console.repository.port import Change, Topic
+from agent_console.tui.agent_text import system_text
+from agent_console.tui.link import Clock, Link
+from agent_console.tui.loaded import Loaded, LoadedRows
+from agent_console.tui.widgets.detail import DetailPanel
+from agent_console.tui.widgets.virtual_table import VirtualTable
+from agent_console.tui.widgets.virtual_table_columns import Column
+from agent_console.tui.widgets.virtual_table_messages import CursorMoved, NearEnd, RowChosen
+
+SIDE_BY_SIDE = 120
+"""From this many columns on the detail stands beside the list."""
+AHEAD = 20
+
+
+@dataclass(frozen=True)
+class ListGroup:
+    key: str
+    title: str
+
+
+@dataclass(frozen=True)
+class ListKind:
+    """All that makes one list different from another."""
+
+    name: str
+    title: str
+    topics: frozenset[Topic]
+    columns: tuple[Column, ...]
+    newest_first: bool
+    list_operation: AnyOperation
+    query: Callable[[str, int, str | None], Request]
+    get_operation: AnyOperation
+    asked: Callable[[str], Request]
+    cells: Callable[[Any, datetime], tuple[Content, ...]]
+    facts: Callable[[Any, datetime], Content]
+    empty: str
+    groups: tuple[ListGroup, ...] = (ListGroup("all", ""),)
+
+
+class ListPane(Vertical):
+    """One list with its detail. It asks through the link and paints what comes back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "next_group", "Filter", id="list.group"),
+        Binding("enter", "open", "Open", id="list.open"),
+        Binding("r", "refresh", "Refresh", id="list.refresh", show=False),
+    ]
+
+    class Opened(Message):
+        """Somebody wants to read one thing whole."""
+
+        def __init__(self, pane: "ListPane", row_id: str) -> None:
+            super().__init__()
+            self.pane = pane
+            self.row_id = row_id
+
+    class Refused(Message):
+        """Fetching was refused for a reason of its own, not because the connection is gone."""
+
+        def __init__(self, error: ConsoleError) -> None:
+            super().__init__()
+            self.error = error
+
+    def __init__(self, kind: ListKind, link: Link, clock: Clock) -> None:
+        super().__init__(id=f"pane-{kind.name}", classes="pane")
+        self.kind = kind
+        self._link = link
+        self._clock = clock
+        self._group = 0
+        self._loaded: Loaded[Record] = Loaded(kind.newest_first)
+        self._fetched = False
+        self._dirty = True
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            with Vertical(classes="list"):
+                yield Static(self._heading(), classes="heading")
+                yield VirtualTable(
+                    self.kind.columns,
+                    self._rows(),
+                    empty=system_text("Loading …"),
+                    id=f"table-{self.kind.name}",
+                )
+            yield DetailPanel(classes="side")
+
+    @property
+    def table(self) -> VirtualTable:
+        return self.query_one(VirtualTable)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return len(self.kind.groups) > 1 if action == "next_group" else True
+
+    def on_resize(self) -> None:
+        self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
+
+    # Freshness
+
+    def heard(self, change: Change) -> None:
+        """Something may have changed; it is looked at with the next step, many notices at once."""
+        if change.topic in self.kind.topics or change.topic is Topic.EVERYTHING:
+            self._dirty = True
+
+    def step(self) -> None:
+        """Called a few times a second while this pane is shown."""
+        if self._dirty:
+            self.refetch()
+
+    def tick(self) -> None:
+        """Another second: ages move, and only cells that read differently are painted."""
+        if self._fetched:
+            self.table.show(self._rows())
+            self._show_side()
+
+    def set_stale(self, stale: bool) -> None:
+        self.table.stale = stale
+
+    def action_refresh(self) -> None:
+        self.refetch()
+
+    def refetch(self) -> None:
+        """Fetch the stretch that is on the screen again, and a little around it."""
+        self._dirty = False
+        table = self.table
+        top = max(0, table.scroll_offset.y - AHEAD)
+        wanted = min(200, table.size.height + 2 * AHEAD)
+        self.run_worker(self._fetch(top, max(50, wanted)), group=f"fetch-{self.kind.name}", exclusive=True)
+
+    async def _fetch(self, start: int, limit: int) -> None:
+        known = self._loaded.records
+        start = min(start, len(known))
+        after = str(getattr(known[start - 1], "id", "")) if start else None
+        group = self._group
+        try:
+            page: Page[Record] = await self._link.call(
+                self.kind.list_operation, self.kind.query(self.kind.groups[group].key, limit, after)
+            )
+        except ConsoleError as error:
+            self._dirty = True
+            self.post_message(self.Refused(error))
+            return
+        if group == self._group:
+            self._take(self._loaded.merged(start, page))
+
+    def _take(self, loaded: Loaded[Record]) -> None:
+        self._loaded = loaded
+        if not self._fetched:
+            self._fetched = True
+            self.table.empty = system_text(self.kind.empty)
+        self.table.show(self._rows())
+        self.query_one(".heading", Static).update(self._heading())
+        self._show_side()
+
+    def _rows(self) -> LoadedRows[Record]:
+        now = self._clock()
+        return LoadedRows(self._loaded, lambda record: self.kind.cells(record, now))
+
+    def _heading(self) -> Content:
+        count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if self._fetched else "…"
+        group = self.kind.groups[self._group].title
+        title = system_text(f"{self.kind.title} ", "bold")
+        return title + system_text(f"{count} {group}".rstrip(), "$text-muted")
+
+    # Keys
+
+    @on(NearEnd)
+    def _more(self) -> None:
+        if self._fetched and not self._loaded.complete:
+            count = len(self._loaded.records)
+            self.run_worker(self._fetch(count, 200), group=f"more-{self.kind.name}", exclusive=True)
+
+    @on(RowChosen)
+    def _chosen(self, message: RowChosen) -> None:
+        self.post_message(self.Opened(self, message.row_id))
+
+    @on(CursorMoved)
+    def _moved(self) -> None:
+        self._show_side()
+
+    def action_open(self) -> None:
+        self.table.action_choose_row()
+
+    def action_next_group(self) -> None:
+        self._group = (self._group + 1) % len(self.kind.groups)
+        self._loaded = Loaded(self.kind.newest_first)
+        self._fetched = False
+        self.table.empty = system_text("Loading …")
+        self.table.show(self._rows())
+        self.query_one(".heading", Static).update(self._heading())
+        self.refetch()
+
+    # Detail
+
+    def record(self, row_id: str) -> Record | None:
+        index = self._loaded.indexes.get(row_id)
+        return None if index is None else self._loaded.records[index]
+
+    def facts_of(self, record: Record) -> Content:
+        return self.kind.facts(record, self._clock())
+
+    def _show_side(self) -> None:
+        if not self.has_class("wide"):
+            return
+        row_id = self.table.cursor_id
+        record = None if row_id is None else self.record(row_id)
+        self.query_one(DetailPanel).show(system_text("") if record is None else self.facts_of(record))

@@ -1,0 +1,183 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_console.domain.errors import JSONValue
+from agent_console.domain.ids import AgentId, OperatorTokenId, RegistrationTokenId, TeamId, WorkerTokenId
+from agent_console.domain.redact import NESTING_LIMIT, REDACTED, redact, redact_json
+from agent_console.domain.secrets import Secret
+
+WEB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl-_x"
+PRIVATE_KEY = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/=\n-----END RSA PRIVATE KEY-----"
+PARTS_OF_NOISE = (
+    *(
+        "password=",
+        "token: ",
+        '"',
+        "\\",
+        "Bearer ",
+        "Authorization: ",
+        "://",
+        "u:p@",
+        "agt_key_",
+        "x1",
+        " ",
+        "\n",
+    ),
+    *("eyJhbGciOiJIUzI1NiJ9", ".", "-----BEGIN PRIVATE KEY-----", REDACTED, "Cookie: ", "AKIA", "&", "@"),
+)
+NOISE = st.lists(st.sampled_from(PARTS_OF_NOISE), max_size=6).map("".join)
+
+
+@pytest.mark.parametrize("kind", [AgentId, RegistrationTokenId, WorkerTokenId, OperatorTokenId])
+def test_of_our_keys_only_what_the_console_shows_stays(
+    kind: type[AgentId | RegistrationTokenId | WorkerTokenId | OperatorTokenId],
+) -> None:
+    secret = Secret.mint(TeamId.new(), kind.new())
+
+    text = redact(f"refused {secret.word}, try again")
+
+    assert text == f"refused {secret.shown_prefix}{REDACTED}, try again"
+
+
+def test_a_mangled_key_of_ours_shows_nothing_of_itself() -> None:
+    assert redact("AGT_KEY_0123-abc") == f"AGT_KEY_{REDACTED}"
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("Authorization: Basic dXNlcjpwYXNz 401", "Authorization: Basic «redacted» 401"),
+        ("-H 'Authorization: Custom one two' x", "-H 'Authorization: «redacted»' x"),
+        ('{"Authorization": "Bearer abc"}', '{"Authorization": "Bearer «redacted»"}'),
+        ("sent Bearer abc123.def~ to it", "sent Bearer «redacted» to it"),
+        ("Set-Cookie: session=abc; Secure\nnext", "Set-Cookie: «redacted»\nnext"),
+        (f"got {WEB_TOKEN}.", "got «redacted»"),
+        (f"a\n{PRIVATE_KEY}\nb", "a\n«redacted»\nb"),
+        ('"-----BEGIN PRIVATE KEY-----\\nMIIE\\n', '"«redacted»'),
+        ("postgresql://u:p@h/db", "postgresql://u:«redacted»@h/db"),
+        ("postgresql://u:12345@h:5432,h2/db", "postgresql://u:«redacted»@h:5432,h2/db"),
+        ("postgresql://u:p@ss@h/db", "postgresql://u:«redacted»@h/db"),
+        ("postgresql://u:p/ss@h/db", "postgresql://u:«redacted»@h/db"),
+        ("redis://:pw@h,http://a:b@c", "redis://:«redacted»@h,http://a:«redacted»@c"),
+        ("https://h/?token=abc&page=2", "https://h/?token=«redacted»&page=2"),
+        ("host=h password='it\\'s me' user=u", "host=h password='«redacted»' user=u"),
+        ("PGPASSWORD=hunter2 psql", "PGPASSWORD=«redacted» psql"),
+        ('{"db_password": "a\\"b", "n": 1}', '{"db_password": "«redacted»", "n": 1}'),
+        ('"{\\"api_key\\": \\"x y\\", \\"n\\": 1}"', '"{\\"api_key\\": \\"«redacted»\\", \\"n\\": 1}"'),
+        ("X-Api-Key: abc", "X-Api-Key: «redacted»"),
+        ("aws_secret_access_key = wJalr/K7", "aws_secret_access_key = «redacted»"),
+        ("id AKIAIOSFODNN7EXAMPLE", "id «redacted»"),
+        ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "«redacted»"),
+        ("sk-proj-abcdefghijklmnopqrstuvwxyz", "«redacted»"),
+    ],
+)
+def test_secrets_are_taken_out_and_the_rest_stays(text: str, redacted: str) -> None:
+    assert redact(text) == redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "job job_01h455vb4pex5vsknk084sn02q failed after 3 attempts",
+        "bearer authentication failed",
+        "prompt_tokens=512 max_tokens: 4096",
+        "http://localhost:8080/users/@me",
+        "a risk-assessment-of-something-quite-long",
+        'password: ""',
+        "keys start with agt_key_",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+        "heyJude.sings.along",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+@given(
+    before=NOISE,
+    after=NOISE,
+    carrier=st.sampled_from(["agt_key_{}", "password={}", "x://u:{}@h", "Bearer {}"]),
+)
+def test_no_surroundings_save_a_secret(before: str, after: str, carrier: str) -> None:
+    text = f"{before} {carrier.format('hunter2hunter2')}{after}"
+
+    redacted = redact(text)
+
+    assert "hunter2hunter2" not in redacted
+
+
+@pytest.mark.parametrize("carrier", ["Authorization: Bearer {}", "token={}", "x://u:{}@h", '"api_key": "{}"'])
+def test_redacting_again_changes_nothing(carrier: str) -> None:
+    once = redact(carrier.format(Secret.mint(TeamId.new(), AgentId.new()).word))
+
+    assert redact(once) == once
+
+
+def test_fields_are_known_by_their_names() -> None:
+    payload: JSONValue = {
+        "user": "atlas",
+        "clientSecret": "s3cr3t",
+        "DB_PASSWORD": 1234,
+        "nested": [{"x-api-key": ["a", "b"], "note": "password=hunter2"}],
+        "refresh_token": None,
+        "has_token": True,
+        "prompt_tokens": 512,
+    }
+
+    redacted = redact_json(payload)
+
+    assert redacted == {
+        "user": "atlas",
+        "clientSecret": REDACTED,
+        "DB_PASSWORD": REDACTED,
+        "nested": [{"x-api-key": REDACTED, "note": f"password={REDACTED}"}],
+        "refresh_token": None,
+        "has_token": True,
+        "prompt_tokens": 512,
+    }
+
+
+def test_json_too_deep_to_read_is_taken_out() -> None:
+    deep: JSONValue = "password=hunter2"
+    for _ in range(NESTING_LIMIT + 1):
+        deep = [deep]
+
+    redacted = redact_json(deep)
+
+    assert str(redacted).count("[") == NESTING_LIMIT
+    assert REDACTED in str(redacted)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "agt_key_",
+            "eyJ",
+            "eyJa.",
+            "://a:",
+            "password ",
+            'password="',
+            '\\"',
+            "authorization: ",
+            "bearer ",
+        ),
+        *("-----BEGIN PRIVATE KEY-----", "sk-", "cookie:"),
+    ],
+)
+def test_a_text_made_to_be_slow_costs_no_more_than_its_length(pattern: str) -> None:
+    small, large = pattern * (50_000 // len(pattern)), pattern * (400_000 // len(pattern))
+
+    of_small, of_large = _seconds(small), _seconds(large)
+
+    # Eight times the text; sixty-four times the work if it were quadratic.
+    assert of_large < 24 * of_small + 0.05
+
+
+def _seconds(text: str) -> float:
+    start = time.perf_counter()
+    redact(text)
+    return time.perf_counter() - start
