@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from agent_console.database.address import administration_engine, refused
 from agent_console.database.tables import operator_tokens, users
@@ -18,7 +18,7 @@ def demo_token(dsn: str, path: Path) -> str:
         kept = _kept(path)
         if kept is not None and _is_valid(connection, kept):
             return kept.word
-        secret = _mint(connection)
+        secret = _mint(connection, *_administrator(connection), "demo console")
     _keep(path, secret.word)
     return secret.word
 
@@ -41,20 +41,33 @@ def _is_valid(connection: Connection, secret: Secret) -> bool:
     return found is not None and same_hash(found, secret.hash)
 
 
-def _mint(connection: Connection) -> Secret:
+def _administrator(connection: Connection) -> tuple[TeamId, UserId]:
     admin = connection.execute(
         select(users.c.team_id, users.c.id).where(users.c.role == "admin").order_by(users.c.id).limit(1)
     ).one()
-    secret = Secret.mint(TeamId.of(admin.team_id), OperatorTokenId.new())
+    return TeamId.of(admin.team_id), UserId.of(admin.id)
+
+
+def mint_token(dsn: str, email: str, name: str | None = None) -> Secret:
+    """A new token for a person of the database; the word is in the answer and nowhere else."""
+    with refused(dsn), administration_engine(dsn).begin() as connection:
+        person = connection.execute(
+            select(users.c.team_id, users.c.id).where(func.lower(users.c.email) == email.lower())
+        ).one()
+        return _mint(connection, TeamId.of(person.team_id), UserId.of(person.id), name)
+
+
+def _mint(connection: Connection, team_id: TeamId, user_id: UserId, name: str | None) -> Secret:
+    secret = Secret.mint(team_id, OperatorTokenId.new())
     connection.execute(
         insert(operator_tokens).values(
-            team_id=secret.team_id,
+            team_id=team_id,
             id=secret.owner,
-            user_id=UserId.of(admin.id),
-            name="demo console",
+            user_id=user_id,
+            name=name,
             token_hash=secret.hash,
             token_prefix=secret.shown_prefix,
-            created_by_user_id=UserId.of(admin.id),
+            created_by_user_id=user_id,
         )
     )
     return secret

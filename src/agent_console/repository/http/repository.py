@@ -9,7 +9,15 @@ from httpx_sse import SSEError, aconnect_sse
 from pydantic import ValidationError
 
 from agent_console import __version__
-from agent_console.domain.errors import ERRORS, CannotConnect, ConsoleError, Internal, TimedOut, Unauthorized
+from agent_console.domain.errors import (
+    ERRORS,
+    CannotConnect,
+    ConsoleError,
+    Internal,
+    Invalid,
+    TimedOut,
+    Unauthorized,
+)
 from agent_console.repository.operations import Answered, Asked, Operation, Verb
 from agent_console.repository.port import Change
 
@@ -51,6 +59,11 @@ class HttpRepository:
             return await self._client.request(operation.verb.value, path, json=values)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
+        except ValueError as error:
+            # Lone surrogates, NaN: nothing that JSON in UTF-8 could carry.
+            raise Invalid(
+                "A value can't be sent as it is.", hint="Use plain Unicode text and finite numbers."
+            ) from error
 
     async def changes(self) -> AsyncGenerator[Change, None]:
         failures = 0

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, Subquery, and_, case, func, insert, literal, select, text, union_all
+from sqlalchemy import Select, Subquery, and_, case, func, literal, select, text, union_all
+from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import agents, collections, connectors, job_events, jobs, users
 from agent_console.domain.audit import AuditEvent
@@ -108,10 +109,15 @@ async def create_job(work: Work, new: NewJob) -> Job:
                 "updated_by_user_id": work.caller.user_id,
             }
         )
+        # Whoever comes second with a key waits here for the first, and then finds its job.
+        .on_conflict_do_nothing(
+            index_elements=["team_id", "idempotency_key"], index_where=jobs.c.idempotency_key.is_not(None)
+        )
         .returning(jobs.c.created_at, jobs.c.status)
     )
-    at, status = made.one()
-    await _tell(work, job_id, new, status, at)
+    if (row := made.first()) is None:
+        return await _first_with_key(work, new)
+    await _tell(work, job_id, new, row.status, row.created_at)
     return await _job(work, job_id)
 
 
@@ -129,6 +135,13 @@ async def _made_before(work: Work, new: NewJob) -> Job | None:
             hint="Use a new key for new work.",
             details={"job_id": str(earlier.id)},
         )
+    return earlier
+
+
+async def _first_with_key(work: Work, new: NewJob) -> Job:
+    earlier = await _made_before(work, new)
+    if earlier is None:
+        raise Conflict("Another request with this idempotency key was just undone.", hint="Try again.")
     return earlier
 
 
@@ -192,8 +205,8 @@ async def _tell(work: Work, job_id: JobId, new: NewJob, status: str, at: datetim
     work.announce(Topic.JOBS, job_id)
 
 
-# Counting stops at the cap: a screen never pays for the size of the table. Served by jobs_status_idx and,
-# for the oldest, by its first entry.
+# Counting stops at the cap: a screen never pays for the size of the table. The order keeps the planner from
+# collecting all of jobs_status_idx in a bitmap before it counts.
 DEPTH = text("""
     select s.status,
            least(c.found, :cap) as count,
@@ -205,7 +218,9 @@ DEPTH = text("""
       from unnest(cast(:states as text[])) with ordinality as s(status, place)
      cross join lateral (
            select count(*) as found
-             from (select 1 from jobs where team_id = :team_id and status = s.status limit :cap + 1) as capped
+             from (select 1 from jobs
+                    where team_id = :team_id and status = s.status
+                    order by id limit :cap + 1) as counted
            ) as c
      order by s.place
 """)

@@ -1,0 +1,34 @@
+"""Textual's driver, taking the terminal over from the skeleton and giving it back whole."""
+
+from textual.drivers.linux_driver import LinuxDriver
+
+from agent_console.tui.terminal import skeleton
+
+ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
+MOUSE_PIXELS_OFF = "\x1b[?1016l"
+
+
+class ConsoleDriver(LinuxDriver):
+    """Knows whether it holds the terminal: from the first mode it sets until the last byte that unsets it."""
+
+    holds_terminal = False
+    _has_stopped = False
+
+    def write(self, data: str) -> None:
+        if data == ENTER_ALTERNATE_SCREEN:
+            self.holds_terminal = True
+            self._has_stopped = False
+            # Entering once more would blank the skeleton before there is anything to replace it.
+            if skeleton.hand_over():
+                return
+        super().write(data)
+
+    def stop_application_mode(self) -> None:
+        if self._mouse_pixels:
+            self.write(MOUSE_PIXELS_OFF)
+        super().stop_application_mode()
+        self._has_stopped = True
+
+    def close(self) -> None:
+        super().close()
+        self.holds_terminal = self.holds_terminal and not self._has_stopped

@@ -1,0 +1,106 @@
+"""Every private name of Textual that the console touches, in one place.
+
+Textual is pinned to one version because of these. The test beside this list fails when one of them moves or
+changes its signature, when the body of a method we mirror changes, and when a file touches a name that is not
+listed.
+"""
+
+from typing import NamedTuple
+
+
+class PrivateMethod(NamedTuple):
+    """A method we override, call, or build with. `mirrored` is the digest of a body our own code repeats."""
+
+    owner: str
+    name: str
+    signature: str
+    why: str
+    mirrored: str = ""
+
+
+class PrivateAttribute(NamedTuple):
+    """An attribute we read."""
+
+    owner: str
+    name: str
+    why: str
+
+
+_APP = "textual.app:App"
+_DRIVER = "textual.drivers.linux_driver:LinuxDriver"
+_RENDER_SEGMENTS = "(self, console: 'Console') -> 'str'"
+
+METHODS = (
+    PrivateMethod(
+        _APP,
+        "_display",
+        "(self, screen: 'Screen', renderable: 'RenderableType | None') -> 'None'",
+        "the one place every update passes on its way to the driver",
+        mirrored="4b78dff6669a455c",
+    ),
+    PrivateMethod(_APP, "_fatal_error", "(self) -> 'None'", "prints local variables unless replaced"),
+    PrivateMethod(_APP, "_close_messages_no_wait", "(self) -> 'None'", "ends the app after a crash"),
+    PrivateMethod(
+        "textual._compositor:CompositorUpdate",
+        "render_segments",
+        _RENDER_SEGMENTS,
+        "how a frame made ready reaches the driver",
+    ),
+    PrivateMethod(
+        "textual._compositor:LayoutUpdate",
+        "__init__",
+        "(self, strips: 'list[Iterable[Strip]]', region: 'Region') -> 'None'",
+        "an update of the whole screen",
+    ),
+    PrivateMethod(
+        "textual._compositor:LayoutUpdate",
+        "render_segments",
+        _RENDER_SEGMENTS,
+        "what goes where in an update of the whole screen",
+        mirrored="ff329c722506c983",
+    ),
+    PrivateMethod(
+        "textual._compositor:ChopsUpdate",
+        "__init__",
+        "(self, chops: 'Sequence[Mapping[int, Strip | None]]', spans: 'list[tuple[int, int, int]]', "
+        "chop_ends: 'list[list[int]]') -> 'None'",
+        "an update of parts of the screen",
+    ),
+    PrivateMethod(
+        "textual._compositor:ChopsUpdate",
+        "render_segments",
+        _RENDER_SEGMENTS,
+        "what goes where in an update of parts of the screen",
+        mirrored="4c1cdb567e0b8354",
+    ),
+    PrivateMethod(
+        "textual._compositor:InlineUpdate",
+        "__init__",
+        "(self, strips: 'list[Strip]', clear: 'bool' = False) -> 'None'",
+        "an update below the prompt, guarded but not differenced",
+    ),
+    PrivateMethod(
+        _DRIVER,
+        "start_application_mode",
+        "(self)",
+        "enters the alternate screen with a write of its own",
+        mirrored="7c41f5ba11a8ef05",
+    ),
+    PrivateMethod(
+        _DRIVER,
+        "stop_application_mode",
+        "(self) -> 'None'",
+        "unsets every mode but the mouse's pixels",
+        mirrored="9a7e99c8d4bdbd3b",
+    ),
+)
+
+ATTRIBUTES = (
+    PrivateAttribute(_APP, "_driver", "whether an update would be written, and who holds the terminal"),
+    PrivateAttribute(_APP, "_running", "whether an update would be written"),
+    PrivateAttribute(_APP, "_closed", "whether an update would be written"),
+    PrivateAttribute(_APP, "_batch_count", "whether an update would be written"),
+    PrivateAttribute(_APP, "_exception", "the error that ended the app"),
+    PrivateAttribute(_APP, "_loop", "to end the app from a signal handler"),
+    PrivateAttribute(_DRIVER, "_mouse_pixels", "a mode Textual sets and never unsets"),
+)

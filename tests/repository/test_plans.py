@@ -1,0 +1,79 @@
+"""What each list costs: served by an index, touching about a page of rows, whatever the table holds."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, NullPool, Select, create_engine, text
+
+from agent_console.database.address import sqlalchemy_url
+from agent_console.domain.ids import JobId
+from agent_console.domain.jobs import DEPTH_CAP, JobQuery
+from agent_console.domain.states import JobStatus
+from agent_console.repository.postgres.jobs import DEPTH, newest_jobs, with_names
+from tests.support.fleet import Fleet
+
+JOBS = 30_000
+Q, R, S, F = JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.SUCCEEDED, JobStatus.FAILED
+
+
+@pytest.fixture
+def crowded(fleet: Fleet) -> Iterator[tuple[Fleet, Connection]]:
+    fleet.add_jobs(JOBS, status="succeeded")
+    fleet.add_jobs(JOBS, status="queued", type="crawl", since="2031-01-01")
+    fleet.execute("analyze jobs")
+    with create_engine(sqlalchemy_url(fleet.administration), poolclass=NullPool).connect() as connection:
+        yield fleet, connection
+
+
+def rows_touched(plan: str) -> int:
+    """Rows that any scan of jobs gave, kept or thrown away."""
+    given = [
+        float(match[1]) * int(match[2])
+        for match in re.finditer(r"on jobs.*?\(actual[^)]*rows=([\d.]+) loops=(\d+)\)", plan)
+    ]
+    removed = [int(match[1]) for match in re.finditer(r"Rows Removed by Filter: (\d+)", plan)]
+    return int(sum(given) + sum(removed))
+
+
+def explain(connection: Connection, query: Select[tuple[object, ...]]) -> str:
+    compiled = query.compile(connection, compile_kwargs={"render_postcompile": True})
+    found = connection.exec_driver_sql(f"explain (analyze, timing off) {compiled}", dict(compiled.params))
+    return "\n".join(row[0] for row in found)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        JobQuery(),
+        JobQuery(status=(Q,)),
+        JobQuery(status=(Q, R, S, F)),
+        JobQuery(status=(R,)),
+        JobQuery(type="report"),
+        JobQuery(tool="deploy"),
+    ],
+    ids=lambda query: query.model_dump_json(exclude_unset=True),
+)
+@pytest.mark.parametrize("deep", [False, True], ids=["first", "deep"])
+def test_a_page_of_jobs_costs_a_page(crowded: tuple[Fleet, Connection], query: JobQuery, deep: bool) -> None:
+    fleet, connection = crowded
+    if deep:
+        middle = fleet.one("select id from jobs order by id offset %s limit 1", JOBS)
+        assert hasattr(middle, "int")
+        query = query.model_copy(update={"after": str(JobId(int=middle.int))})
+
+    plan = explain(connection, with_names(newest_jobs(fleet.team_id(), query).subquery()))
+
+    assert "Seq Scan on jobs" not in plan, plan
+    assert rows_touched(plan) <= 60 * max(1, len(query.status)), plan
+
+
+def test_counting_the_queue_never_walks_it(crowded: tuple[Fleet, Connection]) -> None:
+    fleet, connection = crowded
+    parameters = {"team_id": fleet.team_id(), "cap": DEPTH_CAP, "states": [s.value for s in JobStatus]}
+
+    found = connection.execute(text(f"explain (analyze, timing off) {DEPTH.text}"), parameters)
+    plan = "\n".join(row[0] for row in found)
+
+    assert "Seq Scan on jobs" not in plan, plan
+    assert rows_touched(plan) <= 2 * (DEPTH_CAP + 1) + 100, plan

@@ -1,0 +1,89 @@
+"""A fixed fleet in a real database: the same rows, ids and times in every run.
+
+Its time lies in the future, so that the database's own clock never counts an agent of it as silent.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from agent_console.database.operator_token import mint_token
+from agent_console.database.roles import APP, with_role
+from agent_console.domain.ids import AgentId, Id, JobId, LaneId, TeamId, UserId
+
+AT = datetime(2099, 3, 1, 3, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The example fleet, and whatever a test adds to it."""
+
+    administration: str
+
+    @property
+    def working(self) -> str:
+        """A session with no more rights than the program itself has."""
+        return with_role(self.administration, APP)
+
+    def execute(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        """As the superuser, committed; for what only a test may do."""
+        with psycopg.connect(self.administration, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def one(self, statement: str, *values: object) -> object:
+        return self.execute(statement, *values)[0][0]
+
+    def token(self, email: str) -> str:
+        return mint_token(self.administration, email).word
+
+    def _id(self, kind: type[Id], statement: str, *values: object) -> Id:
+        found = self.one(statement, *values)
+        assert hasattr(found, "int")
+        return kind(int=found.int)
+
+    def team_id(self, slug: str = "example") -> TeamId:
+        return TeamId.of(self._id(TeamId, "select id from teams where slug = %s", slug))
+
+    def agent_id(self, name: str) -> AgentId:
+        return AgentId.of(self._id(AgentId, "select id from agents where name = %s", name))
+
+    def user_id(self, email: str) -> UserId:
+        return UserId.of(self._id(UserId, "select id from users where email = %s", email))
+
+    def add_team(self, slug: str) -> TeamId:
+        """Another team with its own administrator, `admin@<slug>.example`."""
+        team_id, user_id = TeamId.new(), UserId.new()
+        self.execute("insert into teams (id, slug, name) values (%s, %s, %s)", team_id, slug, slug)
+        self.execute(
+            "insert into users (team_id, id, email, full_name, role) values (%s, %s, %s, %s, 'admin')",
+            *(team_id, user_id, f"admin@{slug}.example", f"Admin of {slug}"),
+        )
+        return team_id
+
+    def add_jobs(
+        self, count: int, *, status: str = "queued", type: str = "bulk", since: str = "2030-01-01"
+    ) -> None:
+        """Many jobs at once, made by the database, each a millisecond after the other."""
+        team_id, lane_id = self.team_id(), LaneId.new()
+        self.execute(
+            "insert into lanes (team_id, id, key) values (%s, %s, encode(sha256(%s::text::bytea), 'hex'))",
+            *(team_id, lane_id, str(lane_id)),
+        )
+        self.execute(
+            """
+            insert into jobs (team_id, id, lane_id, type, status, payload, finished_at)
+            select %s, (lpad(to_hex((extract(epoch from %s::timestamptz) * 1000)::bigint + n), 12, '0')
+                        || '7000' || 'a000' || lpad(to_hex(n), 12, '0'))::uuid,
+                   %s, %s, %s, %s,
+                   case when %s in ('succeeded', 'failed', 'dead_letter', 'cancelled') then now() end
+              from generate_series(1, %s) as n
+            """,
+            *(team_id, since, lane_id, type, status, Jsonb({}), status, count),
+        )
+
+    def first_job(self, status: str) -> JobId:
+        statement = "select id from jobs where status = %s order by id limit 1"
+        return JobId.of(self._id(JobId, statement, status))
