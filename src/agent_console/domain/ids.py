@@ -51,12 +51,12 @@ class Id(UUID):
             raise cls._wrong(text, f"it has no prefix, {cls.noun} id starts with {cls.prefix}_")
         if prefix != cls.prefix:
             known = KINDS.get(prefix)
-            what = f"{prefix}_ is {known.noun}" if known else f"{prefix[:12]}_ is no known prefix"
+            what = f"{prefix}_ is {known.noun}" if known else f"{ascii(prefix[:12])} is no known prefix"
             raise cls._wrong(text, f"{what}, {cls.noun} id starts with {cls.prefix}_")
         if len(suffix) != SUFFIX_LENGTH:
             raise cls._wrong(text, f"{SUFFIX_LENGTH} characters follow {cls.prefix}_, not {len(suffix)}")
         if strange := next((c for c in suffix if c not in ALPHABET), None):
-            raise cls._wrong(text, f"{strange!r} is not used in ids (no i, l, o, u)")
+            raise cls._wrong(text, f"{strange!a} is not used in ids (no i, l, o, u)")
         if suffix[0] > "7":
             raise cls._wrong(text, f"the first character after {cls.prefix}_ is 0 to 7")
         return cls(bytes=bytes(decode(suffix)))

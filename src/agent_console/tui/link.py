@@ -18,6 +18,7 @@ from agent_console.domain.errors import (
     ConfigError,
     ConsoleError,
     DatabaseUnavailable,
+    Internal,
     SchemaMismatch,
     TimedOut,
     Unauthorized,
@@ -33,8 +34,9 @@ Opening = Callable[[Callable[[str], None]], AbstractAsyncContextManager[Reposito
 # Errors that say something about the other side, not about what was asked of it.
 GONE = (CannotConnect, DatabaseUnavailable, TimedOut, SchemaMismatch, Unauthorized, ConfigError)
 
-PROBE_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
-PROBES_BEFORE_OPENING_ANEW = 4
+PAUSE_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+PROBES_BEFORE_OPENING_ANEW = 3
+"""With the pauses above an embedded database that was killed is started again after three and a half seconds."""
 
 
 class LinkState(StrEnum):
@@ -54,6 +56,10 @@ class LinkStatus:
 NOT_YET = LinkStatus(LinkState.STARTING)
 
 
+def pause_after(failures: int) -> float:
+    return PAUSE_SECONDS[min(max(failures, 1), len(PAUSE_SECONDS)) - 1]
+
+
 class Link:
     def __init__(
         self,
@@ -69,7 +75,9 @@ class Link:
         self._clock = clock
         self._repository: Repository | None = None
         self._gone = asyncio.Event()
+        self._times_up = 0
         self._running: asyncio.Task[None] | None = None
+        self._closing = False
         self.status = NOT_YET
         self.me: Myself | None = None
         self.answered_at: datetime | None = None
@@ -80,10 +88,13 @@ class Link:
         """Ask the other side. While it is gone nothing is sent, so that no change happens unseen."""
         if self._repository is None or self.status.state is not LinkState.UP:
             raise CannotConnect("There is no connection right now.", hint="It is being restored.")
+        asked_in = self._times_up
         try:
             answer = await self._repository.call(operation, request)
         except GONE as error:
-            self._lose(error)
+            # An answer this late may tell of a loss that has healed meanwhile.
+            if self.status.state is LinkState.UP and asked_in == self._times_up:
+                self._lose(error)
             raise
         self.answered_at = self._clock()
         return answer
@@ -95,10 +106,13 @@ class Link:
 
     async def close(self) -> None:
         """End, and wait until everything that was started for us has ended too."""
-        if self._running is not None:
+        if self._running is None:
+            return
+        if not self._closing:
+            # Once: a second cancellation would hit what the first one is putting in order.
+            self._closing = True
             self._running.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._running
+        await asyncio.wait({self._running})
 
     async def _run(self) -> None:
         failures = 0
@@ -110,14 +124,19 @@ class Link:
                         failures = await self._watch(repository, failures)
                     finally:
                         self._repository = None
+                continue
             except ConsoleError as error:
-                failures += 1
-                self._lose(error, failures)
-            await asyncio.sleep(PROBE_SECONDS[min(failures, len(PROBE_SECONDS) - 1)])
+                known = error
+            except Exception as error:
+                # Whatever it is, the console must neither end nor stand still.
+                known = Internal(f"A fault of this program: {type(error).__name__}.", hint="It goes on trying.")
+            failures += 1
+            self._lose(known, failures)
+            await asyncio.sleep(pause_after(failures))
 
     async def _watch(self, repository: Repository, failures: int) -> int:
         """Probe until it answers, listen until it is lost, and so on; returns when it should be opened anew."""
-        failed_here = 0
+        failed_here = unheard = 0
         while failed_here < PROBES_BEFORE_OPENING_ANEW:
             try:
                 self.me = await repository.call(ME, Nothing())
@@ -125,28 +144,37 @@ class Link:
                 failed_here += 1
                 failures += 1
                 self._lose(error, failures)
-                await asyncio.sleep(PROBE_SECONDS[min(failed_here, len(PROBE_SECONDS) - 1)])
+                await asyncio.sleep(pause_after(failures))
                 continue
             failed_here = failures = 0
             self._gone.clear()
             self.answered_at = self._clock()
             self._tell(LinkStatus(LinkState.UP))
-            await self._listen(repository)
+            unheard = 0 if await self._listen(repository) else unheard + 1
+            # Lost: look at once. Only deaf: what is asked still gets its answer, so there is no hurry.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), pause_after(unheard))
         return failures
 
-    async def _listen(self, repository: Repository) -> None:
-        hearing = asyncio.create_task(self._hear(repository), name="changes")
-        gone = asyncio.create_task(self._gone.wait())
+    async def _listen(self, repository: Repository) -> bool:
+        """Listen until the other side is gone or tells no more; False when it never told anything."""
+        heard = asyncio.Event()
+        hearing = asyncio.create_task(self._hear(repository, heard), name="changes")
+        gone = asyncio.create_task(self._gone.wait(), name="gone")
         try:
             await asyncio.wait({hearing, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (hearing, gone):
-                task.cancel()
-                with suppress(asyncio.CancelledError, ConsoleError):
-                    await task
+            hearing.cancel()
+            gone.cancel()
+            await asyncio.wait({hearing, gone})
+        if not hearing.cancelled():
+            with suppress(ConsoleError):
+                hearing.result()
+        return heard.is_set()
 
-    async def _hear(self, repository: Repository) -> None:
+    async def _hear(self, repository: Repository, heard: asyncio.Event) -> None:
         async for change in repository.changes():
+            heard.set()
             self._on_change(change)
 
     def _say(self, message: str) -> None:
@@ -163,6 +191,9 @@ class Link:
         self._tell(LinkStatus(LinkState.LOST, error.message, error.hint, retries))
 
     def _tell(self, status: LinkStatus) -> None:
-        if status != self.status:
-            self.status = status
-            self._on_status(status)
+        if status == self.status:
+            return
+        if status.state is LinkState.UP:
+            self._times_up += 1
+        self.status = status
+        self._on_status(status)

@@ -1,11 +1,13 @@
 """The part of a list that has been fetched so far, kept whole while parts of it are fetched again.
 
 The order of a list is the order of its ids, which never change; so a page that is fetched again replaces
-exactly the stretch it covers, whatever appeared in it or left it meanwhile.
+exactly the stretch it covers, whatever appeared in it or left it meanwhile, and whichever other page arrived
+while it was on its way.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from textual.content import Content
@@ -31,31 +33,46 @@ class Loaded(Generic[ListedRecord]):
     newest_first: bool
     records: tuple[ListedRecord, ...] = ()
     complete: bool = False
-    indexes: dict[str, int] = field(default_factory=dict)
 
-    def _with(self, records: tuple[ListedRecord, ...], complete: bool) -> "Loaded[ListedRecord]":
-        indexes = {str(id_of(record)): index for index, record in enumerate(records)}
-        return Loaded(self.newest_first, records, complete, indexes)
+    def index_of(self, row_id: str) -> int | None:
+        if not self.records:
+            return None
+        wanted = type(id_of(self.records[0])).parse(row_id)
+        place = self._count_up_to(wanted)
+        return place - 1 if place and id_of(self.records[place - 1]) == wanted else None
 
-    def _follows(self, record: ListedRecord, other: ListedRecord) -> bool:
-        mine, theirs = id_of(record), id_of(other)
-        return mine < theirs if self.newest_first else mine > theirs
+    def last_before(self, index: int) -> Id | None:
+        """The id that a page starting at this row has to follow."""
+        place = min(index, len(self.records))
+        return id_of(self.records[place - 1]) if place > 0 else None
 
-    def merged(self, after: int, page: Page[ListedRecord]) -> "Loaded[ListedRecord]":
-        """Put a page in that was fetched to follow the first `after` records."""
-        before = self.records[:after]
-        if page.next is None:
-            return self._with(before + page.items, True)
-        last = page.items[-1]
-        rest = tuple(record for record in self.records[after:] if self._follows(record, last))
-        overlaps = after > 0 or not self.records or len(rest) < len(self.records)
-        if not overlaps and rest:
-            # So much is new that the page does not reach what was known: between them may be a gap.
+    def merged(self, after: Id | None, page: Page[ListedRecord]) -> "Loaded[ListedRecord]":
+        """Put in a page that was asked for with `after`, where None is the top of the list."""
+        if after is not None and not self._reaches(after):
+            # The list was begun anew while the page was on its way: what lies between is not known.
+            return self
+        before = self.records[: self._count_up_to(after)] if after is not None else ()
+        if page.next is None or not page.items:
+            return self._with(before + page.items, page.next is None)
+        covered = self._count_up_to(id_of(page.items[-1]))
+        if after is None and covered == 0:
+            # All of the page is new and it does not reach what was known: there may be more in between.
             return self._with(page.items, False)
+        rest = self.records[covered:]
         return self._with(before + page.items + rest, self.complete and bool(rest))
 
-    def extended(self, page: Page[ListedRecord]) -> "Loaded[ListedRecord]":
-        return self.merged(len(self.records), page)
+    def _reaches(self, wanted: Id) -> bool:
+        return bool(self.records) and self._rank(wanted) <= self._rank(id_of(self.records[-1]))
+
+    def _rank(self, wanted: Id) -> int:
+        return -wanted.int if self.newest_first else wanted.int
+
+    def _count_up_to(self, wanted: Id) -> int:
+        """How many records stand before this id or on it, found without walking through the list."""
+        return bisect_right(self.records, self._rank(wanted), key=lambda record: self._rank(id_of(record)))
+
+    def _with(self, records: tuple[ListedRecord, ...], complete: bool) -> "Loaded[ListedRecord]":
+        return Loaded(self.newest_first, records, complete)
 
 
 Cells = Callable[[ListedRecord], tuple[Content, ...]]
@@ -64,18 +81,16 @@ Cells = Callable[[ListedRecord], tuple[Content, ...]]
 class LoadedRows(Generic[ListedRecord]):
     """Rows made of loaded records only when they are painted, so that a tick costs what is on the screen."""
 
-    def __init__(
-        self, loaded: Loaded[ListedRecord], row_of: Callable[[ListedRecord], tuple[Content, ...]]
-    ) -> None:
+    def __init__(self, loaded: Loaded[ListedRecord], cells: Cells[ListedRecord]) -> None:
         self._loaded = loaded
-        self._row_of = row_of
+        self._cells = cells
 
     def __len__(self) -> int:
         return len(self._loaded.records)
 
     def row_at(self, index: int) -> Row:
         record = self._loaded.records[index]
-        return Row(str(id_of(record)), self._row_of(record))
+        return Row(str(id_of(record)), self._cells(record))
 
     def index_of(self, row_id: str) -> int | None:
-        return self._loaded.indexes.get(row_id)
+        return self._loaded.index_of(row_id)

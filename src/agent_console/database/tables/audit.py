@@ -152,5 +152,6 @@ audit_checkpoints = Table(
     *primary("audit_checkpoints"),
     UniqueConstraint("team_id", "month", name="audit_checkpoints_month_uq"),
     check("audit_checkpoints_month_start", "extract(day from month) = 1"),
+    check("audit_checkpoints_last_hash_sha256", "octet_length(last_hash) = 32"),
     check("audit_checkpoints_order", "last_position >= first_position - 1 and rows >= 0"),
 )

@@ -79,6 +79,7 @@ thread_participants = Table(
     points("thread_participants", "thread_id", "threads", on_delete="CASCADE"),
     points("thread_participants", "user_id", "users"),
     points("thread_participants", "agent_id", "agents", on_delete="CASCADE"),
+    points("thread_participants", "created_by_user_id", "users"),
     one_of("thread_participants", "participant_type", ParticipantType),
     check(
         "thread_participants_one_actor",

@@ -45,7 +45,8 @@ teams = Table(
     one_of("teams", "pause_mode", PauseMode),
     check(
         "teams_pause_whole",
-        "(paused_at is null) = (pause_mode is null) and (paused_at is null or btrim(pause_reason) <> '')",
+        "(paused_at is null) = (pause_mode is null)"
+        " and (paused_at is null or btrim(coalesce(pause_reason, '')) <> '')",
     ),
 )
 
@@ -69,6 +70,7 @@ users = Table(
     in_team("users"),
     points("users", "created_by_user_id", "users"),
     points("users", "updated_by_user_id", "users"),
+    UniqueConstraint("team_id", "id", "kind", name="users_kind_uq"),
     one_of("users", "kind", UserKind),
     one_of("users", "role", HumanRole),
     check(
@@ -76,7 +78,7 @@ users = Table(
         "(kind = 'human' and email is not null and role is not null)"
         " or (kind = 'system' and role is null and subject is null)",
     ),
-    at_most("users", "email", 320),
+    not_blank("users", "email", 320),
     not_blank("users", "full_name", 300),
     Index("users_subject_uq", "team_id", "subject", unique=True, postgresql_where=text("subject is not null")),
     Index(

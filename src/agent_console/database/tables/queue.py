@@ -156,9 +156,10 @@ jobs = Table(
     is_object("jobs", "payload"),
     is_array("jobs", "required_capabilities"),
     is_object("jobs", "progress"),
+    # Compared as JSON, where text and booleans lie outside of every range of numbers.
     check(
         "jobs_progress_percentage",
-        "coalesce((progress ->> 'percentage')::numeric between 0 and 100, true)",
+        "coalesce(nullif(progress -> 'percentage', 'null') between '0' and '100', true)",
     ),
     check("jobs_attempt_bound", "attempt between 1 and max_attempts"),
     check("jobs_max_attempts_bounds", "max_attempts between 1 and 100"),
@@ -172,6 +173,7 @@ jobs = Table(
     check(
         "jobs_owner_state",
         "case when status in ('assigned', 'running') then agent_id is not null and claimed_by is not null"
+        " and assigned_at is not null"
         " when status in ('queued', 'scheduled') then agent_id is null and claimed_by is null"
         " and assigned_at is null and progress is null else claimed_by is null end",
     ),
@@ -182,7 +184,12 @@ jobs = Table(
     check("jobs_running_has_start", "status <> 'running' or started_at is not null"),
     check("jobs_scheduled_has_time", "status <> 'scheduled' or scheduled_for is not null"),
     check("jobs_retry_waits_queued", "next_attempt_at is null or status = 'queued'"),
-    check("jobs_parent_whole", "parent_kind is null or parent_job_id is not null or finished_at is not null"),
+    check(
+        "jobs_cancel_never_requeued",
+        "cancel_requested_at is null or status not in ('queued', 'scheduled')",
+    ),
+    # The kind outlives the link: retention prunes the parent of a job that still waits.
+    check("jobs_parent_whole", "parent_job_id is null or parent_kind is not null"),
     one_of("jobs", "parent_kind", ParentKind),
     sha256_hex("jobs", "signing_secret_hash"),
     at_most("jobs", "tool", 100),

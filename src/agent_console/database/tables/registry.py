@@ -3,12 +3,15 @@
 from sqlalchemy import (
     Boolean,
     Column,
+    Computed,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
+    Text,
     UniqueConstraint,
     text,
 )
@@ -56,6 +59,8 @@ agents = Table(
     words("name", required=True),
     user_ref("owner_user_id", required=True),
     user_ref("system_user_id", required=True),
+    # Fixed, so that the foreign key can ask for a user of this kind.
+    Column("system_user_kind", Text, Computed("'system'", persisted=True), nullable=False),
     user_ref("created_by_user_id", required=True),
     user_ref("updated_by_user_id"),
     words("worker_id", required=True),
@@ -86,7 +91,11 @@ agents = Table(
     *primary("agents"),
     in_team("agents"),
     points("agents", "owner_user_id", "users"),
-    points("agents", "system_user_id", "users"),
+    ForeignKeyConstraint(
+        ["team_id", "system_user_id", "system_user_kind"],
+        ["users.team_id", "users.id", "users.kind"],
+        name="agents_system_user_id_fkey",
+    ),
     points("agents", "created_by_user_id", "users"),
     points("agents", "updated_by_user_id", "users"),
     points("agents", "drained_by_user_id", "users"),

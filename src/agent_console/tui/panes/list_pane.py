@@ -14,12 +14,13 @@ from textual.message import Message
 from textual.widgets import Static
 
 from agent_console.domain.errors import ConsoleError
-from agent_console.domain.records import Page, Record, Request
+from agent_console.domain.ids import Id
+from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record, Request
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import system_text
-from agent_console.tui.link import Clock, Link
-from agent_console.tui.loaded import Loaded, LoadedRows
+from agent_console.tui.link import Clock, Link, LinkState
+from agent_console.tui.loaded import Loaded, LoadedRows, id_of
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.virtual_table import VirtualTable
 from agent_console.tui.widgets.virtual_table_columns import Column
@@ -28,6 +29,8 @@ from agent_console.tui.widgets.virtual_table_messages import CursorMoved, NearEn
 SIDE_BY_SIDE = 120
 """From this many columns on the detail stands beside the list."""
 AHEAD = 20
+AROUND = "around"
+MORE = "more"
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class ListPane(Vertical):
         self._loaded: Loaded[Record] = Loaded(kind.newest_first)
         self._fetched = False
         self._dirty = True
+        self._fresh = range(0)
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -131,33 +135,50 @@ class ListPane(Vertical):
 
     def set_stale(self, stale: bool) -> None:
         self.table.stale = stale
+        self.query_one(DetailPanel).set_stale(stale)
+        if stale:
+            # Nobody waits for answers that will not come; everything is asked for again after the return.
+            self.workers.cancel_node(self)
+            self._dirty = True
 
     def action_refresh(self) -> None:
         self.refetch()
 
     def refetch(self) -> None:
-        """Fetch the stretch that is on the screen again, and a little around it."""
-        self._dirty = False
-        table = self.table
-        top = max(0, table.scroll_offset.y - AHEAD)
-        wanted = min(200, table.size.height + 2 * AHEAD)
-        self.run_worker(self._fetch(top, max(50, wanted)), group=f"fetch-{self.kind.name}", exclusive=True)
+        """Fetch the stretch that is on the screen again, and a little around it.
 
-    async def _fetch(self, start: int, limit: int) -> None:
-        known = self._loaded.records
-        start = min(start, len(known))
-        after = str(getattr(known[start - 1], "id", "")) if start else None
+        One at a time: on a slow line a newer question must not push out the older one for ever.
+        """
+        self._dirty = self._is_fetching(AROUND)
+        if self._dirty:
+            return
+        top = max(0, self.table.scroll_offset.y - AHEAD)
+        wanted = min(PAGE_LIMIT_MAX, self.table.size.height + 2 * AHEAD)
+        self._fresh = range(top, top + wanted)
+        self._start_fetching(top, wanted, AROUND)
+
+    def _is_fetching(self, what: str) -> bool:
+        return any(worker.group == what and worker.is_running for worker in self.workers)
+
+    def _start_fetching(self, start: int, limit: int, what: str) -> None:
+        self.run_worker(self._fetch(self._loaded.last_before(start), limit), group=what)
+
+    async def _fetch(self, after: Id | None, limit: int) -> None:
         group = self._group
+        query = self.kind.query(self.kind.groups[group].key, limit, None if after is None else str(after))
         try:
-            page: Page[Record] = await self._link.call(
-                self.kind.list_operation, self.kind.query(self.kind.groups[group].key, limit, after)
-            )
+            page: Page[Record] = await self._link.call(self.kind.list_operation, query)
         except ConsoleError as error:
             self._dirty = True
             self.post_message(self.Refused(error))
             return
         if group == self._group:
-            self._take(self._loaded.merged(start, page))
+            self._take(self._loaded.merged(after, page))
+
+    async def fetch_one(self, record: Record) -> Record:
+        """The same thing again, as it is now."""
+        answer: Record = await self._link.call(self.kind.get_operation, self.kind.asked(str(id_of(record))))
+        return answer
 
     def _take(self, loaded: Loaded[Record]) -> None:
         self._loaded = loaded
@@ -182,9 +203,8 @@ class ListPane(Vertical):
 
     @on(NearEnd)
     def _more(self) -> None:
-        if self._fetched and not self._loaded.complete:
-            count = len(self._loaded.records)
-            self.run_worker(self._fetch(count, 200), group=f"more-{self.kind.name}", exclusive=True)
+        if self._fetched and not self._loaded.complete and not self._is_fetching(MORE):
+            self._start_fetching(len(self._loaded.records), PAGE_LIMIT_MAX, MORE)
 
     @on(RowChosen)
     def _chosen(self, message: RowChosen) -> None:
@@ -192,12 +212,19 @@ class ListPane(Vertical):
 
     @on(CursorMoved)
     def _moved(self) -> None:
+        top = self.table.scroll_offset.y
+        if top not in self._fresh or top + self.table.size.height not in self._fresh:
+            self._dirty = True
         self._show_side()
 
     def action_open(self) -> None:
         self.table.action_choose_row()
 
     def action_next_group(self) -> None:
+        if self._link.status.state is not LinkState.UP:
+            self.notify("There is no connection; the list stays as it is.", severity="warning", markup=False)
+            return
+        self.workers.cancel_node(self)
         self._group = (self._group + 1) % len(self.kind.groups)
         self._loaded = Loaded(self.kind.newest_first)
         self._fetched = False
@@ -209,7 +236,7 @@ class ListPane(Vertical):
     # Detail
 
     def record(self, row_id: str) -> Record | None:
-        index = self._loaded.indexes.get(row_id)
+        index = self._loaded.index_of(row_id)
         return None if index is None else self._loaded.records[index]
 
     def facts_of(self, record: Record) -> Content:

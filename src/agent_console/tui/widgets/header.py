@@ -15,6 +15,9 @@ from agent_console.tui.link import NOT_YET, LinkState, LinkStatus
 from agent_console.tui.looks import pool_badge
 
 FRESH_SECONDS = 10
+PROFILE_CHARACTERS = 30
+TEAM_CHARACTERS = 30
+PERSON_CHARACTERS = 50
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class HeaderFacts:
     profile: str
     production: bool
     read_only: bool
+    colour: str | None = None
     me: Myself | None = None
     pool: PoolStatus | None = None
     link: LinkStatus = NOT_YET
@@ -35,30 +39,69 @@ class HeaderFacts:
         return (self.now - self.answered_at).total_seconds()
 
 
-def place_text(facts: HeaderFacts, room: int) -> Content:
-    """Profile, team and person; the person gives way first on a narrow terminal."""
-    style = "$text-error bold reverse" if facts.production else "bold"
-    shown = agent_text(f" {facts.profile} ", style, limit=30)
-    if facts.me is not None:
-        shown += agent_text(f" {facts.me.team}", limit=30)
-        if room >= 100:
-            shown += agent_text(f" · {facts.me.name} ({facts.me.role.value})", "$text-muted", limit=50)
+@dataclass(frozen=True)
+class Wording:
+    """How much the line says; what an operator misses least is left out first."""
+
+    person: bool = True
+    age: bool = True
+    team: bool = True
+    retries: bool = True
+
+
+WORDINGS = (
+    Wording(),
+    Wording(person=False),
+    Wording(person=False, age=False),
+    Wording(person=False, age=False, team=False),
+    Wording(person=False, age=False, team=False, retries=False),
+)
+
+
+def profile_text(facts: HeaderFacts) -> Content:
+    style = "auto on $error bold" if facts.production else "bold"
+    if facts.colour is not None:
+        style = f"auto on {facts.colour} bold"
+    return agent_text(facts.profile, limit=PROFILE_CHARACTERS).pad(1, 1).stylize(style)
+
+
+def place_text(facts: HeaderFacts, wording: Wording) -> Content:
+    """Where one is: profile, team and person."""
+    shown = profile_text(facts)
+    if facts.me is not None and wording.team:
+        shown += agent_text(f" {facts.me.team}", limit=TEAM_CHARACTERS)
+    if facts.me is not None and wording.person:
+        shown += agent_text(f" · {facts.me.name} ({facts.me.role.value})", "$text-muted", limit=PERSON_CHARACTERS)
     if facts.read_only:
         shown += system_text(" read-only", "$text-warning")
     return shown
 
 
-def link_text(facts: HeaderFacts) -> Content:
+def link_text(facts: HeaderFacts, wording: Wording) -> Content:
+    """Whether what is shown is true, in a glyph and a word."""
+    age = f", data {span(facts.age)} old" if wording.age and facts.age is not None else ""
     match facts.link.state:
         case LinkState.STARTING:
             return system_text("◌ connecting", "$text-warning")
         case LinkState.LOST:
-            since = f", data {span(facts.age)} old" if facts.age is not None else ""
-            return system_text(f"✗ lost, retry {facts.link.retries}{since}", "$text-error bold")
+            retries = f", retry {facts.link.retries}" if wording.retries else ""
+            return system_text(f"✗ lost{retries}{age}", "$text-error bold")
         case LinkState.UP:
             if facts.age is not None and facts.age >= FRESH_SECONDS:
-                return system_text(f"✓ connected, data {span(facts.age)} old", "$text-warning")
+                return system_text(f"✓ connected{age}", "$text-warning")
             return system_text("✓ connected", "$text-success")
+
+
+def header_line(facts: HeaderFacts, width: int) -> Content:
+    """The line in exactly this many cells. The pool and the connection stay on it at any width."""
+    badge = pool_badge(facts.pool)
+    for wording in WORDINGS:
+        place, link = place_text(facts, wording).pad_right(1), link_text(facts, wording).pad_right(1)
+        room = width - badge.cell_length - link.cell_length - 2
+        if place.cell_length <= room:
+            break
+    left = place.truncate(max(0, room), ellipsis=True).pad_right(1) + badge
+    return (left.pad_right(max(1, width - left.cell_length - link.cell_length)) + link).truncate(width, pad=True)
 
 
 class HeaderBar(Widget):
@@ -83,7 +126,4 @@ class HeaderBar(Widget):
     def _line(self) -> Content:
         if self.facts is None:
             return system_text("")
-        width = self.size.width
-        left = place_text(self.facts, width).pad_right(2) + pool_badge(self.facts.pool)
-        right = link_text(self.facts).pad_right(1)
-        return left.pad_right(max(1, width - left.cell_length - right.cell_length)) + right
+        return header_line(self.facts, self.size.width)
