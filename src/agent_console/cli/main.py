@@ -1,7 +1,6 @@
 """The command line: what can be said, and where each word goes."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,7 +49,7 @@ def _version(wanted: bool) -> None:
 def root(
     context: typer.Context,
     profile: Annotated[str | None, typer.Option("--profile", "-p", help="Which profile to use.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Another configuration file.")] = None,
+    config: Annotated[str | None, typer.Option(help="Another configuration file.", metavar="FILE")] = None,
     dsn: Annotated[str | None, typer.Option(help="Go to this PostgreSQL directly.")] = None,
     url: Annotated[str | None, typer.Option(help="Go through this agent-console server.")] = None,
     team: Annotated[str | None, typer.Option(help="The team to work in.")] = None,

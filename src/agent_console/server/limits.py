@@ -38,4 +38,11 @@ class BodyLimit:
                 raise too_large()
             return message
 
-        await self.app(scope, counted, send)
+        async def unless_too_large(message: Message) -> None:
+            # Whoever reads the body turns our refusal into one of its own; this one is said instead.
+            if read <= BODY_BYTES:
+                await send(message)
+
+        await self.app(scope, counted, unless_too_large)
+        if read > BODY_BYTES:
+            await answer(too_large())(scope, receive, send)
