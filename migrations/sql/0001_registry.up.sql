@@ -30,7 +30,7 @@ create table teams (
     constraint teams_slug_form check (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
     constraint teams_name_given check (btrim(name) <> '' and char_length(name) <= 255),
     constraint teams_pause_mode_known check (pause_mode in ('drain', 'quiesce')),
-    constraint teams_pause_whole check ((paused_at is null) = (pause_mode is null) and (paused_at is null or btrim(pause_reason) <> ''))
+    constraint teams_pause_whole check ((paused_at is null) = (pause_mode is null) and (paused_at is null or btrim(coalesce(pause_reason, '')) <> ''))
 );
 
 create table users (
@@ -52,10 +52,11 @@ create table users (
     constraint users_team_id_fkey foreign key (team_id) references teams (id),
     constraint users_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
     constraint users_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
+    constraint users_kind_uq unique (team_id, id, kind),
     constraint users_kind_known check (kind in ('human', 'system')),
     constraint users_role_known check (role in ('admin', 'operator', 'viewer')),
     constraint users_kind_fits check ((kind = 'human' and email is not null and role is not null) or (kind = 'system' and role is null and subject is null)),
-    constraint users_email_length check (char_length(email) <= 320),
+    constraint users_email_given check (btrim(email) <> '' and char_length(email) <= 320),
     constraint users_full_name_given check (btrim(full_name) <> '' and char_length(full_name) <= 300)
 );
 create unique index users_email_uq on users (team_id, lower(email)) where email is not null;
@@ -103,6 +104,8 @@ create table agents (
     name text not null,
     owner_user_id uuid not null,
     system_user_id uuid not null,
+    -- Fixed, so that the foreign key can ask for a user of this kind.
+    system_user_kind text generated always as ('system') stored not null,
     created_by_user_id uuid not null,
     updated_by_user_id uuid,
     worker_id text not null,
@@ -134,7 +137,7 @@ create table agents (
     constraint agents_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
     constraint agents_team_id_fkey foreign key (team_id) references teams (id),
     constraint agents_owner_user_id_fkey foreign key (team_id, owner_user_id) references users (team_id, id),
-    constraint agents_system_user_id_fkey foreign key (team_id, system_user_id) references users (team_id, id),
+    constraint agents_system_user_id_fkey foreign key (team_id, system_user_id, system_user_kind) references users (team_id, id, kind),
     constraint agents_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
     constraint agents_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
     constraint agents_drained_by_user_id_fkey foreign key (team_id, drained_by_user_id) references users (team_id, id),
@@ -350,8 +353,8 @@ grant select on teams, users, settings, agent_runtime, agent_connectors, collect
 grant select (team_id, id, user_id, name, token_prefix, expires_at, revoked_at, last_used_at,
               created_by_user_id, created_at)
     on operator_tokens to agent_console_readonly;
-grant select (team_id, id, name, owner_user_id, system_user_id, created_by_user_id, updated_by_user_id,
-              worker_id, hostname, os_info, version, binary_checksum, api_key_prefix, connector_ref, profile,
+grant select (team_id, id, name, owner_user_id, system_user_id, system_user_kind, created_by_user_id,
+              updated_by_user_id, worker_id, hostname, os_info, version, binary_checksum, api_key_prefix, connector_ref, profile,
               hosted, cpu_millicores, memory_mb, runtime_version, max_concurrent_jobs, drained_at,
               drain_reason, drained_by_user_id, revoked_at, revocation_reason, revoked_by_user_id, deleted_at,
               created_at, updated_at)

@@ -39,6 +39,7 @@ create table thread_participants (
     constraint thread_participants_thread_id_fkey foreign key (team_id, thread_id) references threads (team_id, id) on delete cascade,
     constraint thread_participants_user_id_fkey foreign key (team_id, user_id) references users (team_id, id),
     constraint thread_participants_agent_id_fkey foreign key (team_id, agent_id) references agents (team_id, id) on delete cascade,
+    constraint thread_participants_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
     constraint thread_participants_participant_type_known check (participant_type in ('human', 'agent')),
     constraint thread_participants_one_actor check ((participant_type = 'human' and user_id is not null and agent_id is null) or (participant_type = 'agent' and agent_id is not null and user_id is null)),
     constraint thread_participants_implied_read check (can_read or not (can_write or can_share))

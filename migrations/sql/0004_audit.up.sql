@@ -70,6 +70,7 @@ create table audit_checkpoints (
     constraint audit_checkpoints_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
     constraint audit_checkpoints_month_uq unique (team_id, month),
     constraint audit_checkpoints_month_start check (extract(day from month) = 1),
+    constraint audit_checkpoints_last_hash_sha256 check (octet_length(last_hash) = 32),
     constraint audit_checkpoints_order check (last_position >= first_position - 1 and rows >= 0)
 );
 

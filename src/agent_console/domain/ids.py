@@ -51,7 +51,7 @@ class Id(UUID):
             raise cls._wrong(text, f"it has no prefix, {cls.noun} id starts with {cls.prefix}_")
         if prefix != cls.prefix:
             known = KINDS.get(prefix)
-            what = f"{prefix}_ is {known.noun}" if known else f"{ascii(prefix[:12])} is no known prefix"
+            what = f"{prefix}_ is {known.noun}" if known else f"{prefix[:12]!a} is no known prefix"
             raise cls._wrong(text, f"{what}, {cls.noun} id starts with {cls.prefix}_")
         if len(suffix) != SUFFIX_LENGTH:
             raise cls._wrong(text, f"{SUFFIX_LENGTH} characters follow {cls.prefix}_, not {len(suffix)}")

@@ -31,10 +31,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """Take the port before anything else starts, so that a taken one is one sentence."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(2048)
+        return _bound(family, host, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             message, hint = f"Port {port} on {host} is taken.", "Choose another with --port; 0 takes a free one."
@@ -43,6 +40,17 @@ def listening_socket(host: str, port: int) -> socket.socket:
         else:
             message, hint = f"Can't listen on {host}:{port}: {error.strerror or error}.", "Check --host."
         raise ConfigError(message, hint=hint) from error
+
+
+def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError:
+        listening.close()
+        raise
     return listening
 
 

@@ -14,21 +14,22 @@ from agent_console.domain.agents import PoolStatus
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations import POOL_STATUS
-from agent_console.repository.port import Change
+from agent_console.repository.port import REFETCH, Change
 from agent_console.tui.agent_text import agent_text
 from agent_console.tui.link import GONE, Clock, Link, LinkState, LinkStatus, Opening
 from agent_console.tui.panes.agents import AGENTS
+from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.panes.jobs import JOBS
-from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.panes.list_pane import ListPane, is_waiting
 from agent_console.tui.terminal.terminal_app import TerminalApp
 from agent_console.tui.themes import THEMES, theme_for
-from agent_console.tui.widgets.detail import DetailScreen
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.help import HelpScreen
 from agent_console.tui.widgets.notice_bar import NoticeBar
 
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
+POOL = "pool"
 
 
 def system_clock() -> datetime:
@@ -76,14 +77,14 @@ class ConsoleApp(TerminalApp[None]):
         super().__init__()
         self._clock = clock
         self._pool_is_dirty = True
-        self._opened_row: str | None = None
+        self._leaving = False
         self.link = Link(
             opening,
             on_status=self._tell_status,
             on_change=self._tell_change,
             clock=clock,
         )
-        self._facts = HeaderFacts(profile, production, read_only)
+        self._facts = HeaderFacts(profile, production, read_only, colour)
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = theme_for(theme_name)
@@ -107,6 +108,10 @@ class ConsoleApp(TerminalApp[None]):
         self.query_one(NoticeBar).follow(self.link.status)
         self.pane.table.focus()
 
+    async def on_unmount(self) -> None:
+        """Whichever way the app ends, what was started for it ends too."""
+        await self.link.close()
+
     @property
     def pane(self) -> ListPane:
         shown = self.query_one("#panes", ContentSwitcher).visible_content
@@ -114,26 +119,35 @@ class ConsoleApp(TerminalApp[None]):
             raise TypeError("every pane is a ListPane")
         return shown
 
+    @property
+    def detail(self) -> DetailScreen | None:
+        """The screen that shows one thing whole; help may lie over it."""
+        details = (screen for screen in self.screen_stack if isinstance(screen, DetailScreen))
+        return next((screen for screen in details if screen.is_mounted), None)
+
     # What time brings
 
     def _step(self) -> None:
         if self.link.status.state is not LinkState.UP:
             return
         self.pane.step()
-        if self._pool_is_dirty:
+        if self.detail is not None:
+            self.detail.step()
+        if self._pool_is_dirty and not is_waiting(self, POOL):
             self._pool_is_dirty = False
-            self.run_worker(self._fetch_pool(), group="pool", exclusive=True)
+            self.run_worker(self._fetch_pool(), group=POOL)
 
     def _tick(self) -> None:
         self._show_header()
         self.pane.tick()
-        self._show_opened()
+        if self.detail is not None:
+            self.detail.tick()
 
     def _poll(self) -> None:
         """Notices can get lost; looking again cannot."""
         self._pool_is_dirty = True
-        if self.link.status.state is LinkState.UP:
-            self.pane.refetch()
+        for listener in self._listeners():
+            listener.heard(REFETCH)
 
     async def _fetch_pool(self) -> None:
         try:
@@ -157,6 +171,8 @@ class ConsoleApp(TerminalApp[None]):
         self.query_one(NoticeBar).follow(message.status)
         for pane in self.query(ListPane):
             pane.set_stale(not up)
+        if self.detail is not None:
+            self.detail.follow(message.status)
         if up:
             self._pool_is_dirty = True
             self._step()
@@ -165,8 +181,11 @@ class ConsoleApp(TerminalApp[None]):
     @on(Heard)
     def _heard(self, message: Heard) -> None:
         self._pool_is_dirty = True
-        for pane in self.query(ListPane):
-            pane.heard(message.change)
+        for listener in self._listeners():
+            listener.heard(message.change)
+
+    def _listeners(self) -> tuple[ListPane | DetailScreen, ...]:
+        return (*self.query(ListPane), *([self.detail] if self.detail else []))
 
     @on(ListPane.Refused)
     def _refused(self, message: ListPane.Refused) -> None:
@@ -178,17 +197,22 @@ class ConsoleApp(TerminalApp[None]):
             self._facts.profile,
             self._facts.production,
             self._facts.read_only,
+            self._facts.colour,
             self.link.me,
             pool or self._facts.pool,
             self.link.status,
             self.link.answered_at,
             self._clock(),
         )
-        self.query_one(HeaderBar).facts = self._facts
+        for screen in self.screen_stack:
+            for bar in screen.query(HeaderBar):
+                bar.facts = self._facts
 
     # What the operator does
 
     def action_pane(self, name: str) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
         self.query_one("#panes", ContentSwitcher).current = f"pane-{name}"
         self.pane.table.focus()
         self.pane.tick()
@@ -197,24 +221,20 @@ class ConsoleApp(TerminalApp[None]):
     @on(ListPane.Opened)
     def _open(self, message: ListPane.Opened) -> None:
         record = message.pane.record(message.row_id)
-        if record is not None:
-            self._opened_row = message.row_id
-            self.push_screen(DetailScreen(message.pane.facts_of(record)), self._detail_closed)
-
-    def _detail_closed(self, _: None) -> None:
-        self._opened_row = None
-
-    def _show_opened(self) -> None:
-        record = self.pane.record(self._opened_row) if self._opened_row else None
-        if record is not None and isinstance(self.screen, DetailScreen):
-            self.screen.show(self.pane.facts_of(record))
+        if record is not None and len(self.screen_stack) == 1:
+            self.push_screen(DetailScreen(message.pane, record, self._facts))
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.of(self.screen))
 
-    async def action_leave(self) -> None:
+    def action_leave(self) -> None:
         """Whatever was started for us is stopped before the screen goes."""
-        self._facts = HeaderFacts(self._facts.profile, self._facts.production, self._facts.read_only)
+        if not self._leaving:
+            self._leaving = True
+            self.query_one(NoticeBar).follow(LinkStatus(LinkState.STARTING, "Leaving …"))
+            self.run_worker(self._leave())
+
+    async def _leave(self) -> None:
         await self.link.close()
         self.exit()

@@ -32,7 +32,7 @@ def fact_sheet(facts: list[Fact]) -> Content:
         if place:
             sheet += line
         if item.label:
-            sheet += system_text(item.label.ljust(LABEL_CELLS), "$text-muted") + item.value
+            sheet += system_text(item.label.ljust(LABEL_CELLS), "$foreground-muted") + item.value
         else:
             sheet += (line + item.value) if place else item.value
     return sheet

@@ -9,22 +9,22 @@ from agent_console.tui.agent_text import system_text
 
 PRESENCE: dict[Presence, tuple[str, str]] = {
     Presence.ONLINE: ("●", "$text-success"),
-    Presence.OFFLINE: ("○", "$text-muted"),
+    Presence.OFFLINE: ("○", "$foreground-muted"),
     Presence.ERROR: ("▲", "$text-error"),
-    Presence.UNKNOWN: ("?", "$text-muted"),
-    Presence.REVOKED: ("✗", "$text-muted"),
+    Presence.UNKNOWN: ("?", "$foreground-muted"),
+    Presence.REVOKED: ("✗", "$foreground-muted"),
 }
 
 JOB_STATUS: dict[str, tuple[str, str]] = {
-    "scheduled": ("◔", "$text-muted"),
+    "scheduled": ("◔", "$foreground-muted"),
     "queued": ("○", ""),
     "assigned": ("◑", "$text-primary"),
     "running": ("●", "$text-success"),
     "cancelling": ("◌", "$text-warning"),
-    "succeeded": ("✓", "$text-muted"),
+    "succeeded": ("✓", "$foreground-muted"),
     "failed": ("✗", "$text-error"),
     "dead_letter": ("▲", "$text-error bold"),
-    "cancelled": ("-", "$text-muted"),
+    "cancelled": ("-", "$foreground-muted"),
 }
 
 BAR_CELLS = 8
@@ -50,7 +50,7 @@ def progress_bar(percentage: float) -> str:
 def pool_badge(pool: PoolStatus | None) -> Content:
     """Red and Offline when nobody is online, the idle count when nobody works, else the running count."""
     if pool is None:
-        return system_text("· pool", "$text-muted")
+        return system_text("· pool", "$foreground-muted")
     if pool.state == "offline":
         return system_text("○ Offline", "$text-error bold")
     if pool.state == "idle":

@@ -31,10 +31,10 @@ def agent_cells(agent: Agent, now: datetime) -> tuple[Content, ...]:
         agent_status(agent),
         agent_text(agent.name, limit=100),
         system_text(f"{agent.current_jobs}/{agent.max_concurrent_jobs}"),
-        system_text(ago(agent.last_heartbeat_at, now), "$text-muted"),
-        agent_text(agent.hostname or "", "$text-muted", limit=60),
-        agent_text(agent.version or "", "$text-muted", limit=20),
-        agent_text(" ".join(agent.capabilities), "$text-muted", limit=120),
+        system_text(ago(agent.last_heartbeat_at, now), "$foreground-muted"),
+        agent_text(agent.hostname or "", "$foreground-muted", limit=60),
+        agent_text(agent.version or "", "$foreground-muted", limit=20),
+        agent_text(" ".join(agent.capabilities), "$foreground-muted", limit=120),
     )
 
 

@@ -9,12 +9,15 @@ from textual.widgets import Footer
 
 from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.records import Record
+from agent_console.repository.port import Change
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.link import GONE, LinkState, LinkStatus
-from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.panes.list_pane import ListPane, is_waiting
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.notice_bar import NoticeBar
+
+ITSELF = "itself"
 
 
 class DetailScreen(Screen[None]):
@@ -48,7 +51,7 @@ class DetailScreen(Screen[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.follow(self._header.link)
+        self.follow(self._pane.link_status)
         self.tick()
 
     @property
@@ -56,22 +59,25 @@ class DetailScreen(Screen[None]):
         return self.query_one(DetailPanel)
 
     def follow(self, status: LinkStatus) -> None:
+        lost = status.state is not LinkState.UP
         self.query_one(NoticeBar).follow(status)
-        self._panel.set_stale(status.state is not LinkState.UP or self._is_gone)
+        self._panel.set_stale(lost or self._is_gone)
         self._dirty = True
+        if lost:
+            self.workers.cancel_node(self)
 
-    def heard(self) -> None:
+    def heard(self, change: Change) -> None:
         """Something may have changed; it is looked at with the next step."""
         self._dirty = True
 
     def step(self) -> None:
-        if self._dirty and not self._is_gone and not any(worker.is_running for worker in self.workers):
+        if self._dirty and not self._is_gone and not is_waiting(self, ITSELF):
             self._dirty = False
-            self.run_worker(self._fetch(), group="detail")
+            self.run_worker(self._fetch(), group=ITSELF)
 
     def tick(self) -> None:
         facts = self._pane.facts_of(self._record)
-        gone = system_text("This no longer exists; what follows is the last that was known of it.\n\n", "$text-warning")
+        gone = system_text("It no longer exists. This is the last that was known of it.\n\n", "$text-warning")
         self._panel.show(gone + facts if self._is_gone else facts)
 
     async def _fetch(self) -> None:

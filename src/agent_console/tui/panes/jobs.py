@@ -57,19 +57,19 @@ def job_progress(job: Job, now: datetime) -> Content:
     percentage = _percentage(job)
     if percentage is not None and job.finished_at is None:
         return system_text(progress_bar(percentage))
-    return system_text(until(job.due_at, now), "$text-muted")
+    return system_text(until(job.due_at, now), "$foreground-muted")
 
 
 def job_cells(job: Job, now: datetime) -> tuple[Content, ...]:
     return (
         job_status(job),
         agent_text(job.type, limit=100),
-        agent_text(job.agent_name or "", "$text-muted", limit=100),
+        agent_text(job.agent_name or "", "$foreground-muted", limit=100),
         job_progress(job, now),
         system_text(f"{job.attempt}/{job.max_attempts}"),
-        system_text(str(job.priority), "" if job.priority else "$text-muted"),
-        system_text(ago(job.created_at, now), "$text-muted"),
-        agent_text(redact((job.error_message or job.result_summary or "")[:500]), "$text-muted", limit=200),
+        system_text(str(job.priority), "" if job.priority else "$foreground-muted"),
+        system_text(ago(job.created_at, now), "$foreground-muted"),
+        agent_text(redact((job.error_message or job.result_summary or "")[:500]), "$foreground-muted", limit=200),
     )
 
 

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.widgets import Static
 
@@ -19,7 +20,7 @@ from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record, Request
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import system_text
-from agent_console.tui.link import Clock, Link, LinkState
+from agent_console.tui.link import Clock, Link, LinkState, LinkStatus
 from agent_console.tui.loaded import Loaded, LoadedRows, id_of
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.virtual_table import VirtualTable
@@ -31,6 +32,12 @@ SIDE_BY_SIDE = 120
 AHEAD = 20
 AROUND = "around"
 MORE = "more"
+
+
+def is_waiting(node: DOMNode, question: str) -> bool:
+    """Whether this node has asked and still waits for the answer."""
+    asked = (worker for worker in node.workers if worker.node is node and worker.group == question)
+    return any(not worker.is_finished and not worker.is_cancelled for worker in asked)
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,10 @@ class ListPane(Vertical):
     def table(self) -> VirtualTable:
         return self.query_one(VirtualTable)
 
+    @property
+    def link_status(self) -> LinkStatus:
+        return self._link.status
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return len(self.kind.groups) > 1 if action == "next_group" else True
 
@@ -149,16 +160,13 @@ class ListPane(Vertical):
 
         One at a time: on a slow line a newer question must not push out the older one for ever.
         """
-        self._dirty = self._is_fetching(AROUND)
+        self._dirty = is_waiting(self, AROUND)
         if self._dirty:
             return
         top = max(0, self.table.scroll_offset.y - AHEAD)
         wanted = min(PAGE_LIMIT_MAX, self.table.size.height + 2 * AHEAD)
         self._fresh = range(top, top + wanted)
         self._start_fetching(top, wanted, AROUND)
-
-    def _is_fetching(self, what: str) -> bool:
-        return any(worker.group == what and worker.is_running for worker in self.workers)
 
     def _start_fetching(self, start: int, limit: int, what: str) -> None:
         self.run_worker(self._fetch(self._loaded.last_before(start), limit), group=what)
@@ -197,13 +205,13 @@ class ListPane(Vertical):
         count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if self._fetched else "…"
         group = self.kind.groups[self._group].title
         title = system_text(f"{self.kind.title} ", "bold")
-        return title + system_text(f"{count} {group}".rstrip(), "$text-muted")
+        return title + system_text(f"{count} {group}".rstrip(), "$foreground-muted")
 
     # Keys
 
     @on(NearEnd)
     def _more(self) -> None:
-        if self._fetched and not self._loaded.complete and not self._is_fetching(MORE):
+        if self._fetched and not self._loaded.complete and not is_waiting(self, MORE):
             self._start_fetching(len(self._loaded.records), PAGE_LIMIT_MAX, MORE)
 
     @on(RowChosen)

@@ -71,7 +71,7 @@ def place_text(facts: HeaderFacts, wording: Wording) -> Content:
     if facts.me is not None and wording.team:
         shown += agent_text(f" {facts.me.team}", limit=TEAM_CHARACTERS)
     if facts.me is not None and wording.person:
-        shown += agent_text(f" · {facts.me.name} ({facts.me.role.value})", "$text-muted", limit=PERSON_CHARACTERS)
+        shown += agent_text(f" · {facts.me.name} ({facts.me.role.value})", "$foreground-muted", limit=PERSON_CHARACTERS)
     if facts.read_only:
         shown += system_text(" read-only", "$text-warning")
     return shown

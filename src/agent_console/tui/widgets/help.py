@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Static
 
 from agent_console.tui.agent_text import system_text
@@ -41,7 +41,9 @@ def key_lines(screen: Screen[object]) -> Content:
     return lines
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Screen[None]):
+    """It is no modal screen: the keys that work everywhere work here too."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "close", "Back", id="help.close"),
     ]
