@@ -1,24 +1,43 @@
 """The program's door: what must be instant is done here, before anything heavy is imported."""
 
+import os
 import sys
 
-# Options of the root command that take a value; anything else without a dash is a command.
-_WITH_VALUE = ("--profile", "-p", "--config", "--dsn", "--url", "--team", "--user", "--theme")
+# The root options, told apart without the command line's own machinery: a console must be on the screen
+# before that has been imported.
+_WITH_VALUE = {
+    "--profile": "profile",
+    "-p": "profile",
+    "--config": "config",
+    "--dsn": "dsn",
+    "--url": "url",
+    "--team": "team",
+    "--user": "user",
+    "--theme": "theme",
+}
+_SWITCHES = {"--read-only": "read_only", "--slow": "slow"}
 _OPENING = ("", "demo", "console")
 
 
-def opens_console(arguments: list[str]) -> bool:
-    """Whether these arguments end in a console, told without the command line's own machinery."""
+def console_asked_for(arguments: list[str]) -> tuple[str, dict[str, object]] | None:
+    """Which console these arguments open, with its options; None when they want anything else."""
     command = ""
+    options: dict[str, object] = {}
     waiting = iter(arguments)
     for argument in waiting:
-        if argument in ("--help", "--version", "-h"):
-            return False
-        if argument in _WITH_VALUE:
-            next(waiting, None)
-        elif not argument.startswith("-"):
-            command = command or argument
-    return command in _OPENING
+        name, equals, value = argument.partition("=")
+        if name in _WITH_VALUE:
+            given = value if equals else next(waiting, None)
+            if given is None:
+                return None
+            options[_WITH_VALUE[name]] = given
+        elif argument in _SWITCHES:
+            options[_SWITCHES[argument]] = True
+        elif not command and argument in _OPENING:
+            command = argument
+        else:
+            return None
+    return command, options
 
 
 def main() -> None:
@@ -28,13 +47,21 @@ def main() -> None:
 
         sys.stdout.write(f"agent-console {__version__}\n")
         return
-    if opens_console(arguments):
-        from agent_console.tui.terminal.skeleton import write_skeleton
+    # Looking for plug-ins of pydantic reads the metadata of every installed package; we have none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    asked = console_asked_for(arguments)
+    if asked is None:
+        from agent_console.cli.main import run
 
-        write_skeleton("agent-console")
-    from agent_console.cli.main import run
+        sys.exit(run(arguments))
+    from agent_console.tui.terminal.skeleton import write_skeleton
 
-    sys.exit(run(arguments))
+    write_skeleton("agent-console")
+    from agent_console.cli.ending import ended
+    from agent_console.cli.terminal import console, demo
+
+    command, options = asked
+    sys.exit(ended(lambda: demo(options) if command == "demo" else console(options)))
 
 
 if __name__ == "__main__":

@@ -82,9 +82,16 @@ def test_the_skeleton_comes_before_everything_else(tmp_path: Path) -> None:
 
 
 def test_which_arguments_open_a_console() -> None:
-    from agent_console.__main__ import opens_console
+    from agent_console.__main__ import console_asked_for
 
-    for line in ("", "demo", "console", "--profile prod", "-p prod --slow", "--theme light demo", "--read-only"):
-        assert opens_console(line.split()), line
-    for line in ("--help", "demo --help", "status", "-p prod status", "jobs list", "--version", "serve --port 0"):
-        assert not opens_console(line.split()), line
+    for line, command, options in (
+        ("", "", {}),
+        ("demo", "demo", {}),
+        ("console", "console", {}),
+        ("--profile prod", "", {"profile": "prod"}),
+        ("-p prod --slow", "", {"profile": "prod", "slow": True}),
+        ("--theme=light demo --read-only", "demo", {"theme": "light", "read_only": True}),
+    ):
+        assert console_asked_for(line.split()) == (command, options), line
+    for line in ("--help", "demo --help", "status", "-p prod status", "jobs list", "--team", "serve --port 0"):
+        assert console_asked_for(line.split()) is None, line

@@ -83,11 +83,9 @@ def console() -> None:
 
 
 def _console() -> int:
-    from agent_console.cli.opening import opened
-    from agent_console.cli.terminal import open_console
+    from agent_console.cli.terminal import console as opened_console
 
-    settings = load()
-    return open_console(settings, lambda say: opened(settings.profile, say))
+    return opened_console(_Given.options)
 
 
 @app.command()
@@ -95,15 +93,9 @@ def demo() -> None:
     """Open the console on an example fleet in a database of its own; needs nothing and changes nothing else."""
 
     def run() -> int:
-        from agent_console.cli.demo import demo as opened_demo
-        from agent_console.cli.terminal import open_console
-        from agent_console.config import data_folder
-        from agent_console.config import load as load_settings
+        from agent_console.cli.terminal import demo as opened_demo
 
-        options = {name: value for name, value in _Given.options.items() if name in ("theme", "slow", "read_only")}
-        settings = load_settings(options | {"profile": "local"})
-        folder = data_folder() / "demo"
-        return open_console(settings, lambda say: opened_demo(folder, say), name="demo")
+        return opened_demo(_Given.options)
 
     raise typer.Exit(ended(run))
 
