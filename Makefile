@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check lint types contracts format clean
+.PHONY: help run test check lint types contracts format screenshots clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ contracts: $(VENV)/.test
 format: $(VENV)/.test ## let ruff lay out the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+screenshots: $(VENV)/.test ## make the pictures of the README anew
+	$(BIN)/python bench/screenshots.py
 
 clean: ## remove what was built here (never your data)
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache
