@@ -1,73 +1,11 @@
-"""Every operation, declared once.
-
-Server routes, the HTTP client, command-line verbs, console actions, key help, read-only pruning and the
-permission table are all derived from these declarations; nothing else in the house names a path or a verb.
-"""
-
-import re
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Generic, TypeVar
-
-from pydantic import BaseModel
+"""The fleet and the queue: what is looked at most."""
 
 from agent_console.domain.agents import Agent, AgentAsked, AgentQuery, PoolStatus
 from agent_console.domain.identity import Myself
 from agent_console.domain.jobs import Job, JobAsked, JobQuery, NewJob, QueueDepth
 from agent_console.domain.permissions import Permission
-from agent_console.domain.records import Nothing, Page, Request
-
-
-class Verb(StrEnum):
-    GET = "GET"
-    POST = "POST"
-    PUT = "PUT"
-    PATCH = "PATCH"
-    DELETE = "DELETE"
-
-
-Asked = TypeVar("Asked", bound=Request)
-Answered = TypeVar("Answered", bound=BaseModel)
-
-_PATH_FIELD = re.compile(r"{(\w+)}")
-
-
-@dataclass(frozen=True)
-class Operation(Generic[Asked, Answered]):
-    """What can be asked of a repository.
-
-    `name` is noun.verb and becomes the command line's `noun verb`. Fields of the request that stand in the
-    path travel there; the others travel as the query of a GET and as the body of everything else. `audit`
-    names the action that a changing operation writes in its own transaction.
-    """
-
-    name: str
-    summary: str
-    verb: Verb
-    path: str
-    request: type[Asked]
-    answer: type[Answered]
-    permission: Permission | None
-    audit: str | None = None
-    danger: bool = False
-    created: bool = False
-
-    @property
-    def noun(self) -> str:
-        return self.name.partition(".")[0]
-
-    @property
-    def action(self) -> str:
-        return self.name.partition(".")[2]
-
-    @property
-    def path_fields(self) -> tuple[str, ...]:
-        return tuple(_PATH_FIELD.findall(self.path))
-
-    @property
-    def changes(self) -> bool:
-        return self.audit is not None
-
+from agent_console.domain.records import Nothing, Page
+from agent_console.repository.operations.declared import AnyOperation, Operation, Verb
 
 ME = Operation(
     name="me.show",
@@ -144,9 +82,7 @@ JOBS_CREATE = Operation(
     created=True,
 )
 
-AnyOperation = Operation[Any, Any]
-
-OPERATIONS: tuple[AnyOperation, ...] = (
+FLEET: tuple[AnyOperation, ...] = (
     ME,
     POOL_STATUS,
     QUEUE_DEPTH,

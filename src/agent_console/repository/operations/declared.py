@@ -1,0 +1,67 @@
+"""What a declared operation is."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from agent_console.domain.permissions import Permission
+from agent_console.domain.records import Request
+
+
+class Verb(StrEnum):
+    GET = "GET"
+    POST = "POST"
+    PUT = "PUT"
+    PATCH = "PATCH"
+    DELETE = "DELETE"
+
+
+Asked = TypeVar("Asked", bound=Request)
+Answered = TypeVar("Answered", bound=BaseModel)
+
+_PATH_FIELD = re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True)
+class Operation(Generic[Asked, Answered]):
+    """What can be asked of a repository.
+
+    `name` is noun.verb and becomes the command line's `noun verb`. Fields of the request that stand in the
+    path travel there; the others travel as the query of a GET and as the body of everything else. `audit`
+    names the action that a changing operation writes in its own transaction. A `public` one needs no
+    credential, because it brings its own; a `danger` asks a person twice.
+    """
+
+    name: str
+    summary: str
+    verb: Verb
+    path: str
+    request: type[Asked]
+    answer: type[Answered]
+    permission: Permission | None
+    audit: str | None = None
+    danger: bool = False
+    created: bool = False
+    public: bool = False
+
+    @property
+    def noun(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def action(self) -> str:
+        return self.name.partition(".")[2]
+
+    @property
+    def path_fields(self) -> tuple[str, ...]:
+        return tuple(_PATH_FIELD.findall(self.path))
+
+    @property
+    def changes(self) -> bool:
+        return self.audit is not None
+
+
+AnyOperation = Operation[Any, Any]
