@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 30
 SERVER_STARTS_SECONDS = 30
-TOKEN_FILE = "demo.token"  # noqa: S105
+TOKEN_FILE = "demo.token"
 
 
 @asynccontextmanager

@@ -19,18 +19,10 @@ from agent_console.cli.output import OutputForm, narrate
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
 from agent_console.domain.ids import Id
-from agent_console.repository.operations import OPERATIONS, AnyOperation
+from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
 
 if TYPE_CHECKING:
     from agent_console.config import Settings
-
-NOUNS = {
-    "me": "Who you are here.",
-    "pool": "The agent pool at a glance.",
-    "queue": "The job queue at a glance.",
-    "agents": "The agents of the team.",
-    "jobs": "The jobs of the team.",
-}
 
 Load = Callable[[], "Settings"]
 FORM = typer.Option("--output", "-o", help="table for people, json for programs, ids for pipes.")
@@ -42,8 +34,8 @@ def add_nouns(app: typer.Typer, load: Load) -> None:
         group = groups.get(operation.noun)
         if group is None:
             group = groups[operation.noun] = typer.Typer(help=NOUNS[operation.noun], no_args_is_help=True)
-            app.add_typer(group, name=operation.noun)
-        group.command(operation.action, help=operation.summary)(command_of(operation, load))
+            app.add_typer(group, name=operation.noun.replace("_", "-"))
+        group.command(operation.action.replace("_", "-"), help=operation.summary)(command_of(operation, load))
 
 
 def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:

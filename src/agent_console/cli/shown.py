@@ -1,15 +1,16 @@
 """Which columns the command line shows of an answer."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
 from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one
 from agent_console.domain.agents import Agent
 from agent_console.domain.jobs import Job, QueueDepth, StatusDepth
-from agent_console.domain.records import Page
+from agent_console.domain.records import Page, Record
 from agent_console.domain.spans import ago, until
 
 
@@ -47,31 +48,33 @@ DEPTH_COLUMNS: Sequence[TableColumn[StatusDepth]] = (
 )
 
 
+# What reads better than its fields one by one.
+COLUMNS: dict[type[BaseModel], Sequence[TableColumn[Any]]] = {Agent: AGENT_COLUMNS, Job: JOB_COLUMNS}
+
+
 def print_answer(answer: BaseModel, form: OutputForm) -> None:
     match answer:
         case Page(items=items, next=following):
-            _print_page(items, following, form)
+            emit(items, _columns_of(type(answer)), form, next_page=following)
         case QueueDepth() if form is OutputForm.TABLE:
             emit(answer.depths, DEPTH_COLUMNS, form)
         case _:
-            emit_one(answer, detail_fields(type(answer)), form)
+            emit_one(answer, _fields(type(answer), type(answer).model_fields), form)
 
 
-def _print_page(items: Sequence[BaseModel], following: str | None, form: OutputForm) -> None:
-    agents = [item for item in items if isinstance(item, Agent)]
-    if agents:
-        emit(agents, AGENT_COLUMNS, form, next_page=following)
-    else:
-        emit([item for item in items if isinstance(item, Job)], JOB_COLUMNS, form, next_page=following)
+def _columns_of(page: type[BaseModel]) -> Sequence[TableColumn[Any]]:
+    """The columns of what a page holds, also when it holds nothing."""
+    kind: type[Record] = get_args(page.model_fields["items"].annotation)[0]
+    return COLUMNS.get(kind) or _fields(kind, kind.columns or kind.model_fields)
 
 
-def detail_fields(model: type[BaseModel]) -> tuple[TableColumn[BaseModel], ...]:
-    """Every field below the other, as the JSON has it."""
+def _fields(model: type[BaseModel], names: Iterable[str]) -> tuple[TableColumn[BaseModel], ...]:
+    """Fields as the JSON has them."""
 
     def column(name: str) -> TableColumn[BaseModel]:
         return TableColumn(name.replace("_", " "), lambda row: _plain(row.model_dump(mode="json")[name]))
 
-    return tuple(column(name) for name in model.model_fields)
+    return tuple(column(name) for name in names)
 
 
 def _plain(value: object) -> str:

@@ -9,16 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from agent_console.domain.ids import AuditId, RunId, TeamId, ThreadId, UserId
+from agent_console.domain.ids import AgentId, AuditId, RunId, TeamId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType, Decision
 
 FORM = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Every action there is, with the metadata keys it may carry.
-ACTIONS: Mapping[str, frozenset[str]] = {
-    "job.create": frozenset({"type", "priority", "bound_agent_id", "collection_id", "scheduled"}),
-}
+ACTIONS: dict[str, frozenset[str]] = {}
+
+
+def audit_action(name: str, *facts: str) -> str:
+    """Register an action where it is declared; `facts` are the only metadata keys it may ever carry."""
+    if name in ACTIONS:
+        raise ValueError(f"{name} is registered already")
+    ACTIONS[name] = frozenset(facts)
+    return name
 
 
 @dataclass(frozen=True)
@@ -43,9 +49,15 @@ class AuditEvent:
 
 @dataclass(frozen=True)
 class Actor:
+    """Who did it: a person, an agent, or the system itself, which has neither id."""
+
     type: ActorType
     user_id: UserId | None
     label: str
+    agent_id: AgentId | None = None
+
+
+SYSTEM = Actor(ActorType.SYSTEM, None, "agent-console")
 
 
 def _piece(value: str | int | bool | None) -> bytes:
@@ -73,6 +85,7 @@ def event_hash(team_id: TeamId, audit_id: AuditId, actor: Actor, event: AuditEve
         microseconds,
         actor.type.value,
         None if actor.user_id is None else str(actor.user_id),
+        None if actor.agent_id is None else str(actor.agent_id),
         actor.label,
         event.action,
         event.resource_type,

@@ -20,9 +20,7 @@ class ConsoleError(Exception):
     status: ClassVar[int] = 500
     exit_code: ClassVar[int] = 1
 
-    def __init__(
-        self, message: str, *, hint: str = "", details: Mapping[str, JSONValue] | None = None
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "", details: Mapping[str, JSONValue] | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -1,18 +1,46 @@
 """Who is calling."""
 
-from agent_console.domain.ids import TeamId, UserId
+from enum import StrEnum
+
+from agent_console.domain.ids import AgentId, TeamId, UserId
 from agent_console.domain.permissions import Role
 from agent_console.domain.records import Record
 
 
+class AuthSource(StrEnum):
+    """What proved who the caller is."""
+
+    DATABASE = "database"
+    OPERATOR_TOKEN = "operator_token"
+    API_KEY = "api_key"
+    WORKER_TOKEN = "worker_token"
+    REGISTRATION_TOKEN = "registration_token"
+
+
+class WorkerAuthContext(Record):
+    """What a worker's credential allows. None is any, an empty set is none; capabilities are never None."""
+
+    worker_id: str
+    auth_source: AuthSource
+    allowed_repositories: frozenset[str] | None = None
+    allowed_job_types: frozenset[str] | None = None
+    capabilities: frozenset[str] = frozenset()
+
+
 class Caller(Record):
-    """The person (or agent) behind a call, as the database knew them when the call was made."""
+    """The person (or agent) behind a call, as the database knew them when the call was made.
+
+    An agent acts as its system user, with `agent_id` and `worker` set.
+    """
 
     team_id: TeamId
     team: str
     user_id: UserId
     name: str
     role: Role
+    auth_source: AuthSource
+    agent_id: AgentId | None = None
+    worker: WorkerAuthContext | None = None
 
 
 class Myself(Caller):

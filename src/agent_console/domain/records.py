@@ -1,7 +1,7 @@
 """What every model shares: frozen, strict in what is asked, generous in what is answered, times in UTC."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
 
@@ -15,9 +15,13 @@ Instant = Annotated[AwareDatetime, PlainSerializer(shown_time, return_type=str, 
 
 
 class Record(BaseModel):
-    """An answer. Unknown fields are passed over, so that an older console can read a newer server."""
+    """An answer. Unknown fields are passed over, so that an older console can read a newer server.
+
+    `columns` names the fields that a table of such records shows, in their order.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+    columns: ClassVar[tuple[str, ...]] = ()
 
 
 class Request(BaseModel):

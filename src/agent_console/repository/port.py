@@ -11,6 +11,11 @@ from agent_console.repository.operations import Answered, Asked, Operation
 class Topic(StrEnum):
     AGENTS = "agents"
     JOBS = "jobs"
+    SESSIONS = "sessions"
+    TOKENS = "tokens"
+    CONNECTORS = "connectors"
+    COLLECTIONS = "collections"
+    USERS = "users"
     EVERYTHING = "everything"
 
 

@@ -9,7 +9,8 @@ from pydantic import BaseModel, create_model
 
 from agent_console.domain.records import Request
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
-from agent_console.server.credentials import CallerRepository
+from agent_console.repository.postgres.repository import PostgresRepository
+from agent_console.server.credentials import CallerRepository, PublicRepository
 from agent_console.server.failures import ERROR_RESPONSES
 
 Endpoint = Callable[..., Coroutine[Any, Any, Response]]
@@ -37,7 +38,7 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
     rest = rest_of(operation)
     status = 201 if operation.created else 200
 
-    async def endpoint(repository: CallerRepository, **given: Any) -> Response:
+    async def endpoint(repository: PostgresRepository, **given: Any) -> Response:
         values = {name: given[name] for name in in_path}
         if rest is not None:
             values |= {name: getattr(given["rest"], name) for name in given["rest"].model_fields_set}
@@ -45,7 +46,8 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
         return Response(answer.model_dump_json(), status, media_type="application/json")
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter("repository", keyword, annotation=CallerRepository)]
+    of_whom = PublicRepository if operation.public else CallerRepository
+    parameters = [inspect.Parameter("repository", keyword, annotation=of_whom)]
     for name in in_path:
         kind = operation.request.model_fields[name].annotation
         parameters.append(inspect.Parameter(name, keyword, annotation=Annotated[kind, Path()]))

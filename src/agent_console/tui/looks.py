@@ -43,8 +43,10 @@ def job_status(job: Job) -> Content:
 
 
 def progress_bar(percentage: float) -> str:
-    full = round(max(0.0, min(100.0, percentage)) * BAR_CELLS / 100)
-    return f"{'█' * full}{'░' * (BAR_CELLS - full)} {percentage:3.0f}%"
+    """The number first: in a narrow column the bar is what may be cut."""
+    shown = max(0.0, min(100.0, percentage))
+    full = round(shown * BAR_CELLS / 100)
+    return f"{shown:3.0f}% {'█' * full}{'░' * (BAR_CELLS - full)}"
 
 
 def pool_badge(pool: PoolStatus | None) -> Content:

@@ -1,4 +1,7 @@
-"""The looks one can choose from. State never depends on them: it is a glyph and a word everywhere."""
+"""The looks one can choose from. State never depends on them: it is a glyph and a word everywhere.
+
+What is muted has a colour of its own: an opacity would make it unreadable on the cursor's line.
+"""
 
 from textual.theme import Theme
 
@@ -15,6 +18,7 @@ DARK = Theme(
     surface="#1c1c1c",
     panel="#262626",
     dark=True,
+    variables={"foreground-muted": "#a8a8a8"},
 )
 LIGHT = Theme(
     name="console-light",
@@ -29,12 +33,13 @@ LIGHT = Theme(
     surface="#f0f0f0",
     panel="#e4e4e4",
     dark=False,
+    variables={"foreground-muted": "#505050"},
 )
 
 THEMES: dict[str, Theme] = {"dark": DARK, "light": LIGHT}
 
 # mono is the dark theme without its colours: the command line asks Textual for that before it is imported.
-NAMES = {"dark": DARK.name, "mono": DARK.name, "light": LIGHT.name, "ansi": "textual-ansi"}
+NAMES = {"dark": DARK.name, "mono": DARK.name, "light": LIGHT.name, "ansi": "ansi-dark"}
 
 
 def theme_for(name: str) -> str:

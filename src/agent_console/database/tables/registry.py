@@ -157,7 +157,10 @@ agent_runtime = Table(
     points("agent_runtime", "agent_id", "agents"),
     check("agent_runtime_presence_known", "presence in ('unknown', 'online', 'offline', 'error')"),
     check("agent_runtime_lifecycle_known", "lifecycle between 1 and 7"),
-    check("agent_runtime_error_only_in_error", "error_message is null or presence = 'error' or lifecycle = 7"),
+    check(
+        "agent_runtime_error_only_in_error",
+        "error_message is null or presence = 'error' or coalesce(lifecycle = 7, false)",
+    ),
     is_array("agent_runtime", "capabilities"),
     is_object("agent_runtime", "metrics"),
     Index("agent_runtime_presence_idx", "team_id", "presence", "agent_id"),

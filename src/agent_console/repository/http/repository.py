@@ -29,13 +29,14 @@ RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 
 class HttpRepository:
-    """One caller's view of a server; the first call makes the first connection."""
+    """One caller's view of a server; without a token only public operations work."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str | None) -> None:
         self._url = url.rstrip("/")
         self._client = httpx.AsyncClient(
             base_url=self._url,
-            headers={"Authorization": f"Bearer {token}", "User-Agent": f"agent-console/{__version__}"},
+            headers={"User-Agent": f"agent-console/{__version__}"}
+            | ({"Authorization": f"Bearer {token}"} if token else {}),
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
             follow_redirects=False,
         )

@@ -4,6 +4,7 @@ Server routes, the HTTP client, command-line verbs, console actions, key help, r
 permission table are all derived from these declarations; nothing else in the house names a path or a verb.
 """
 
+from agent_console.repository.operations import fleet
 from agent_console.repository.operations.declared import Answered, AnyOperation, Asked, Operation, Verb
 from agent_console.repository.operations.fleet import (
     AGENTS_GET,
@@ -18,6 +19,7 @@ from agent_console.repository.operations.fleet import (
 )
 
 OPERATIONS: tuple[AnyOperation, ...] = FLEET
+NOUNS: dict[str, str] = fleet.NOUNS
 
 __all__ = [
     "AGENTS_GET",
@@ -26,6 +28,7 @@ __all__ = [
     "JOBS_GET",
     "JOBS_LIST",
     "ME",
+    "NOUNS",
     "OPERATIONS",
     "POOL_STATUS",
     "QUEUE_DEPTH",

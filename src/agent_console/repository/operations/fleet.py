@@ -1,11 +1,14 @@
 """The fleet and the queue: what is looked at most."""
 
 from agent_console.domain.agents import Agent, AgentAsked, AgentQuery, PoolStatus
+from agent_console.domain.audit import audit_action
 from agent_console.domain.identity import Myself
 from agent_console.domain.jobs import Job, JobAsked, JobQuery, NewJob, QueueDepth
 from agent_console.domain.permissions import Permission
 from agent_console.domain.records import Nothing, Page
 from agent_console.repository.operations.declared import AnyOperation, Operation, Verb
+
+JOB_CREATED = audit_action("job.create", "type", "priority", "bound_agent_id", "collection_id", "scheduled")
 
 ME = Operation(
     name="me.show",
@@ -78,9 +81,17 @@ JOBS_CREATE = Operation(
     request=NewJob,
     answer=Job,
     permission=Permission.WORK_QUEUE,
-    audit="job.create",
+    audit=JOB_CREATED,
     created=True,
 )
+
+NOUNS = {
+    "me": "Who you are here.",
+    "pool": "The agent pool at a glance.",
+    "queue": "The job queue at a glance.",
+    "agents": "The agents of the team.",
+    "jobs": "The jobs of the team.",
+}
 
 FLEET: tuple[AnyOperation, ...] = (
     ME,

@@ -3,25 +3,39 @@
 from datetime import datetime
 
 from sqlalchemy import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.database.tables import audit_log
 from agent_console.domain.audit import FORM, Actor, AuditEvent, event_hash
-from agent_console.domain.ids import AuditId
+from agent_console.domain.identity import Caller
+from agent_console.domain.ids import AuditId, TeamId
 from agent_console.domain.kinds import ActorType
 from agent_console.repository.postgres.work import Work
 
 
+def actor_of(caller: Caller) -> Actor:
+    if caller.agent_id is not None:
+        return Actor(ActorType.AGENT, None, caller.name, caller.agent_id)
+    return Actor(ActorType.HUMAN, caller.user_id, caller.name)
+
+
 async def append(work: Work, event: AuditEvent, at: datetime) -> AuditId:
-    """Write the row; `at` is the transaction's own time. A row that can't be written fails the act."""
+    """Write the caller's act; `at` is the transaction's own time. A row that can't be written fails the act."""
+    return await append_for(work.connection, work.caller.team_id, actor_of(work.caller), event, at)
+
+
+async def append_for(
+    connection: AsyncConnection, team_id: TeamId, actor: Actor, event: AuditEvent, at: datetime
+) -> AuditId:
+    """Write an act of anyone, the system included."""
     audit_id = AuditId.new()
-    team_id = work.caller.team_id
-    actor = Actor(ActorType.HUMAN, work.caller.user_id, work.caller.name)
-    await work.connection.execute(
+    await connection.execute(
         insert(audit_log).values(
             team_id=team_id,
             id=audit_id,
             actor_type=actor.type.value,
             actor_user_id=actor.user_id,
+            actor_agent_id=actor.agent_id,
             actor_label=actor.label,
             action=event.action,
             resource_type=event.resource_type,

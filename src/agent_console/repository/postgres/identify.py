@@ -6,7 +6,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.domain.errors import ConfigError, ConsoleError, Unauthorized
-from agent_console.domain.identity import Caller
+from agent_console.domain.identity import AuthSource, Caller
 from agent_console.domain.ids import TeamId, UserId
 from agent_console.domain.secrets import Secret, same_hash
 
@@ -65,6 +65,7 @@ def by_token(secret: Secret) -> Identify:
             user_id=UserId.of(found.id),
             name=found.full_name,
             role=found.role,
+            auth_source=AuthSource.OPERATOR_TOKEN,
         )
 
     return identify
@@ -86,7 +87,12 @@ def by_name(team: str | None, user: str | None) -> Identify:
         if not person.is_active:
             raise Unauthorized(f"{user} is deactivated in team {slug}.", hint="Ask an administrator.")
         return Caller(
-            team_id=team_id, team=slug, user_id=UserId.of(person.id), name=person.full_name, role=person.role
+            team_id=team_id,
+            team=slug,
+            user_id=UserId.of(person.id),
+            name=person.full_name,
+            role=person.role,
+            auth_source=AuthSource.DATABASE,
         )
 
     return identify

@@ -14,6 +14,7 @@ from agent_console.domain.jobs import DEPTH_CAP, Job, JobAsked, JobQuery, NewJob
 from agent_console.domain.records import Nothing, Page
 from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_CREATE, JOBS_GET, JOBS_LIST, QUEUE_DEPTH
+from agent_console.repository.operations.fleet import JOB_CREATED
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.lanes import lane_of
@@ -200,7 +201,7 @@ async def _tell(work: Work, job_id: JobId, new: NewJob, status: str, at: datetim
         "collection_id": None if new.collection_id is None else str(new.collection_id),
         "scheduled": status == JobStatus.SCHEDULED.value,
     }
-    event = AuditEvent(action="job.create", resource_type="job", resource_id=str(job_id), metadata=facts)
+    event = AuditEvent(action=JOB_CREATED, resource_type="job", resource_id=str(job_id), metadata=facts)
     await audit.append(work, event, at)
     work.announce(Topic.JOBS, job_id)
 

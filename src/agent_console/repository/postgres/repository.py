@@ -49,13 +49,13 @@ class PostgresRepository:
     async def _answer(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
         database = self._backend.database
         async with database.changing() if operation.changes else database.reading() as connection:
-            caller = await self._identify(connection)
-            if operation.permission is not None:
+            caller = None if operation.public else await self._identify(connection)
+            if caller is not None and operation.permission is not None:
                 require_permission(caller.role, operation.permission, operation.name)
             work = Work(connection, caller)
             answer: Answered = await handler_of(operation)(work, request)
         for topic, row in work.notices:
-            self._backend.announcer.announce(caller.team_id, topic, row)
+            self._backend.announcer.announce(work.caller.team_id, topic, row)
         return answer
 
     async def changes(self) -> AsyncGenerator[Change, None]:

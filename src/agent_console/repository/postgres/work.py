@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_console.domain.errors import Unauthorized
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import Id
 from agent_console.domain.records import Request
@@ -19,11 +20,23 @@ Answered = TypeVar("Answered", bound=BaseModel)
 
 @dataclass
 class Work:
-    """One call: its connection (a transaction when the operation changes something) and its caller."""
+    """One call: its connection (a transaction when the operation changes something) and its caller.
+
+    A public operation begins without a caller; its handler finds out whose it is, and says so with `act_as`.
+    """
 
     connection: AsyncConnection
-    caller: Caller
+    identified: Caller | None
     notices: list[tuple[Topic, Id]] = field(default_factory=list)
+
+    @property
+    def caller(self) -> Caller:
+        if self.identified is None:
+            raise Unauthorized("This needs a credential.")
+        return self.identified
+
+    def act_as(self, caller: Caller) -> None:
+        self.identified = caller
 
     def announce(self, topic: Topic, row: Id) -> None:
         """Tell the readers of live changes, once this transaction has been committed."""

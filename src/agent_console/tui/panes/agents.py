@@ -10,7 +10,7 @@ from agent_console.domain.spans import ago
 from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_text, system_text
-from agent_console.tui.facts import Fact, fact, fact_sheet, section
+from agent_console.tui.facts import Fact, FactSheet, Heading, SheetPart
 from agent_console.tui.looks import agent_status
 from agent_console.tui.panes.list_pane import ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
@@ -38,32 +38,32 @@ def agent_cells(agent: Agent, now: datetime) -> tuple[Content, ...]:
     )
 
 
-def agent_facts(agent: Agent, now: datetime) -> Content:
-    facts: list[Fact] = [
-        section(agent_text(agent.name, "bold", limit=255)),
-        fact("id", system_text(str(agent.id))),
-        fact("status", agent_status(agent)),
+def agent_facts(agent: Agent, now: datetime) -> FactSheet:
+    facts: list[SheetPart] = [
+        Heading(agent_text(agent.name, "bold", limit=255)),
+        Fact("id", system_text(str(agent.id))),
+        Fact("status", agent_status(agent)),
     ]
     if agent.error_message:
-        facts.append(fact("the agent says", agent_text(agent.error_message, "$text-error", limit=2000)))
+        facts.append(Fact("the agent says", agent_text(agent.error_message, "$text-error", limit=2000)))
     if agent.revocation_reason:
-        facts.append(fact("revoked", agent_text(agent.revocation_reason, limit=500)))
+        facts.append(Fact("revoked", agent_text(agent.revocation_reason, limit=500)))
     if agent.drained_at:
         reason = agent_text(agent.drain_reason or "no reason given", limit=500)
-        facts.append(fact("drained", system_text(f"{ago(agent.drained_at, now)} ago: ") + reason))
+        facts.append(Fact("drained", system_text(f"{ago(agent.drained_at, now)} ago: ") + reason))
     facts += [
-        fact("last seen", system_text(f"{ago(agent.last_heartbeat_at, now)}")),
-        fact("jobs", system_text(f"{agent.current_jobs} of at most {agent.max_concurrent_jobs}")),
-        fact("host", agent_text(agent.hostname or "-", limit=255)),
-        fact("system", agent_text(agent.os_info or "-", limit=255)),
-        fact("version", agent_text(agent.version or "-", limit=50)),
-        fact("capabilities", agent_text(", ".join(agent.capabilities) or "-", limit=2000)),
-        fact("connectors", system_text(", ".join(map(str, agent.connectors)) or "-")),
-        fact("key", system_text(f"{agent.api_key_prefix}…")),
-        fact("owner", agent_text(agent.owner, limit=300)),
-        fact("registered", agent_text(f"{ago(agent.created_at, now)} ago by {agent.created_by}", limit=300)),
+        Fact("last seen", system_text(f"{ago(agent.last_heartbeat_at, now)}")),
+        Fact("jobs", system_text(f"{agent.current_jobs} of at most {agent.max_concurrent_jobs}")),
+        Fact("host", agent_text(agent.hostname or "-", limit=255)),
+        Fact("system", agent_text(agent.os_info or "-", limit=255)),
+        Fact("version", agent_text(agent.version or "-", limit=50)),
+        Fact("capabilities", agent_text(", ".join(agent.capabilities) or "-", limit=2000)),
+        Fact("connectors", system_text(", ".join(map(str, agent.connectors)) or "-")),
+        Fact("key", system_text(f"{agent.api_key_prefix}…")),
+        Fact("owner", agent_text(agent.owner, limit=300)),
+        Fact("registered", agent_text(f"{ago(agent.created_at, now)} ago by {agent.created_by}", limit=300)),
     ]
-    return fact_sheet(facts)
+    return FactSheet(tuple(facts))
 
 
 AGENTS = ListKind(

@@ -11,6 +11,7 @@ from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.records import Record
 from agent_console.repository.port import Change
 from agent_console.tui.agent_text import system_text
+from agent_console.tui.facts import FactSheet, Heading
 from agent_console.tui.link import GONE, LinkState, LinkStatus
 from agent_console.tui.panes.list_pane import ListPane, is_waiting
 from agent_console.tui.widgets.detail import DetailPanel
@@ -18,6 +19,9 @@ from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.notice_bar import NoticeBar
 
 ITSELF = "itself"
+GONE_FOR_GOOD = Heading(
+    system_text("It no longer exists. This is the last that was known of it.", "$text-warning")
+)
 
 
 class DetailScreen(Screen[None]):
@@ -76,9 +80,8 @@ class DetailScreen(Screen[None]):
             self.run_worker(self._fetch(), group=ITSELF)
 
     def tick(self) -> None:
-        facts = self._pane.facts_of(self._record)
-        gone = system_text("It no longer exists. This is the last that was known of it.\n\n", "$text-warning")
-        self._panel.show(gone + facts if self._is_gone else facts)
+        sheet = self._pane.facts_of(self._record)
+        self._panel.show(FactSheet((GONE_FOR_GOOD, *sheet.parts)) if self._is_gone else sheet)
 
     async def _fetch(self) -> None:
         try:

@@ -13,16 +13,16 @@ from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_GET, JOBS_LIST
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
-from agent_console.tui.facts import Fact, fact, fact_sheet, section
+from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
 from agent_console.tui.looks import job_status, progress_bar
 from agent_console.tui.panes.list_pane import ListGroup, ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 COLUMNS = (
-    Column("status", "Status", 13),
+    Column("status", "Status", 13, min_width=13),
     Column("type", "Type", None, min_width=10),
     Column("agent", "Agent", 14),
-    Column("progress", "Progress", 13),
+    Column("progress", "Progress", 13, min_width=9),
     Column("try", "Try", 4, align="right", drop=1),
     Column("prio", "Prio", 4, align="right", drop=2),
     Column("age", "Age", 7, align="right"),
@@ -73,48 +73,52 @@ def job_cells(job: Job, now: datetime) -> tuple[Content, ...]:
     )
 
 
-def job_facts(job: Job, now: datetime) -> Content:
-    facts: list[Fact] = [
-        section(agent_text(job.type, "bold", limit=100)),
-        fact("id", system_text(str(job.id))),
-        fact("status", job_status(job)),
+def lease_text(ends_at: datetime, now: datetime) -> str:
+    return f"ends {until(ends_at, now)}" if ends_at > now else f"ran out {ago(ends_at, now)} ago"
+
+
+def job_facts(job: Job, now: datetime) -> FactSheet:
+    facts: list[SheetPart] = [
+        Heading(agent_text(job.type, "bold", limit=100)),
+        Fact("id", system_text(str(job.id))),
+        Fact("status", job_status(job)),
     ]
     percentage = _percentage(job)
     if percentage is not None:
-        facts.append(fact("progress", system_text(progress_bar(percentage))))
+        facts.append(Fact("progress", system_text(progress_bar(percentage))))
         stage = (job.progress or {}).get("stage")
         if isinstance(stage, str):
-            facts.append(fact("stage", agent_text(stage, limit=200)))
+            facts.append(Fact("stage", agent_text(stage, limit=200)))
     if job.error_message:
         facts.append(
-            fact("the agent says", agent_text(redact(job.error_message[:2000]), "$text-error", limit=2000))
+            Fact("the agent says", agent_text(redact(job.error_message[:2000]), "$text-error", limit=2000))
         )
     if job.result_summary:
-        facts.append(fact("result", agent_text(redact(job.result_summary[:2000]), limit=2000)))
+        facts.append(Fact("result", agent_text(redact(job.result_summary[:2000]), limit=2000)))
     if job.agent_id is not None:
-        facts.append(fact("agent", agent_text(job.agent_name or str(job.agent_id), limit=255)))
+        facts.append(Fact("agent", agent_text(job.agent_name or str(job.agent_id), limit=255)))
     if job.bound_agent_id is not None:
-        facts.append(fact("bound to", system_text(str(job.bound_agent_id))))
+        facts.append(Fact("bound to", system_text(str(job.bound_agent_id))))
     if job.due_at is not None:
-        facts.append(fact("due", system_text(until(job.due_at, now))))
+        facts.append(Fact("due", system_text(until(job.due_at, now))))
     if job.lease_expires_at is not None:
-        facts.append(fact("lease", system_text(f"ends {until(job.lease_expires_at, now)}")))
+        facts.append(Fact("lease", system_text(lease_text(job.lease_expires_at, now))))
     needs = ", ".join(job.required_capabilities)
     facts += [
-        fact("needs", agent_text(needs or "nothing special", limit=2000)),
-        fact("try", system_text(f"{job.attempt} of {job.max_attempts}")),
-        fact("priority", system_text(str(job.priority))),
-        fact("tool", agent_text(job.tool or "-", limit=100)),
-        fact("created", agent_text(f"{ago(job.created_at, now)} ago by {job.created_by or '-'}", limit=300)),
-        fact("started", system_text(f"{ago(job.started_at, now)} ago" if job.started_at else "-")),
-        fact("ended", system_text(f"{ago(job.finished_at, now)} ago" if job.finished_at else "-")),
-        section(system_text("payload, as given", "bold")),
+        Fact("needs", agent_text(needs or "nothing special", limit=2000)),
+        Fact("try", system_text(f"{job.attempt} of {job.max_attempts}")),
+        Fact("priority", system_text(str(job.priority))),
+        Fact("tool", agent_text(job.tool or "-", limit=100)),
+        Fact("created", agent_text(f"{ago(job.created_at, now)} ago by {job.created_by or '-'}", limit=300)),
+        Fact("started", system_text(f"{ago(job.started_at, now)} ago" if job.started_at else "-")),
+        Fact("ended", system_text(f"{ago(job.finished_at, now)} ago" if job.finished_at else "-")),
+        Heading(system_text("payload, as given", "bold")),
     ]
     text = json.dumps(redact_json(dict(job.payload)), indent=2, ensure_ascii=False)
     if len(text) > PAYLOAD_SHOWN:
         more = f"… {len(text) - PAYLOAD_SHOWN:,} characters more (agent-console jobs get -o json)"
         text = f"{text[:PAYLOAD_SHOWN]}\n{more}"
-    return fact_sheet(facts) + system_text("\n") + agent_block(text)
+    return FactSheet((*facts, Quote(agent_block(text))))
 
 
 JOBS = ListKind(

@@ -20,6 +20,7 @@ from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record, Request
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import system_text
+from agent_console.tui.facts import FactSheet
 from agent_console.tui.link import Clock, Link, LinkState, LinkStatus
 from agent_console.tui.loaded import Loaded, LoadedRows, id_of
 from agent_console.tui.widgets.detail import DetailPanel
@@ -60,7 +61,7 @@ class ListKind:
     get_operation: AnyOperation
     asked: Callable[[str], Request]
     cells: Callable[[Any, datetime], tuple[Content, ...]]
-    facts: Callable[[Any, datetime], Content]
+    facts: Callable[[Any, datetime], FactSheet]
     empty: str
     groups: tuple[ListGroup, ...] = (ListGroup("all", ""),)
 
@@ -247,7 +248,7 @@ class ListPane(Vertical):
         index = self._loaded.index_of(row_id)
         return None if index is None else self._loaded.records[index]
 
-    def facts_of(self, record: Record) -> Content:
+    def facts_of(self, record: Record) -> FactSheet:
         return self.kind.facts(record, self._clock())
 
     def _show_side(self) -> None:
@@ -255,4 +256,4 @@ class ListPane(Vertical):
             return
         row_id = self.table.cursor_id
         record = None if row_id is None else self.record(row_id)
-        self.query_one(DetailPanel).show(system_text("") if record is None else self.facts_of(record))
+        self.query_one(DetailPanel).show(FactSheet() if record is None else self.facts_of(record))

@@ -2,25 +2,35 @@
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widgets import Static
 
 from agent_console.tui.agent_text import system_text
+from agent_console.tui.facts import FactSheet
 
 
 class DetailPanel(VerticalScroll, can_focus=False):
     def __init__(self, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
-        self._sheet = Static(system_text(""))
+        self._lines = Static(system_text(""))
+        self._sheet = FactSheet()
         self._shown = system_text("")
 
     def compose(self) -> ComposeResult:
-        yield self._sheet
+        yield self._lines
 
-    def show(self, facts: Content) -> None:
-        if not facts.is_same(self._shown):
-            self._shown = facts
-            self._sheet.update(facts)
+    def show(self, sheet: FactSheet) -> None:
+        self._sheet = sheet
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Only a sheet that reads differently is painted again."""
+        shown = self._sheet.laid_out(self.scrollable_content_region.width)
+        if not shown.is_same(self._shown):
+            self._shown = shown
+            self._lines.update(shown)
 
     def set_stale(self, stale: bool) -> None:
         """What is shown is the last known, not the current: it is dimmed."""

@@ -71,7 +71,9 @@ def place_text(facts: HeaderFacts, wording: Wording) -> Content:
     if facts.me is not None and wording.team:
         shown += agent_text(f" {facts.me.team}", limit=TEAM_CHARACTERS)
     if facts.me is not None and wording.person:
-        shown += agent_text(f" · {facts.me.name} ({facts.me.role.value})", "$foreground-muted", limit=PERSON_CHARACTERS)
+        shown += agent_text(
+            f" · {facts.me.name} ({facts.me.role.value})", "$foreground-muted", limit=PERSON_CHARACTERS
+        )
     if facts.read_only:
         shown += system_text(" read-only", "$text-warning")
     return shown
@@ -97,7 +99,7 @@ def header_line(facts: HeaderFacts, width: int) -> Content:
     badge = pool_badge(facts.pool)
     for wording in WORDINGS:
         place, link = place_text(facts, wording).pad_right(1), link_text(facts, wording).pad_right(1)
-        room = width - badge.cell_length - link.cell_length - 2
+        room = width - badge.cell_length - link.cell_length - 3
         if place.cell_length <= room:
             break
     left = place.truncate(max(0, room), ellipsis=True).pad_right(1) + badge

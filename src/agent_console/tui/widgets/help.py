@@ -34,7 +34,7 @@ def key_lines(screen: Screen[object]) -> Content:
         # What Textual binds by itself has no id; every key of ours has one, so that it can be remapped.
         if binding.id and binding.description:
             keys.setdefault(binding.description, []).append(SHOWN.get(binding.key, binding.key))
-    lines = system_text("Keys that work here\n", "bold")
+    lines = system_text("Keys that work here", "bold") + system_text("   (Esc closes)\n", "$foreground-muted")
     for description in sorted(keys):
         shown = " ".join(dict.fromkeys(keys[description]))
         lines += system_text(f"\n{shown:<16}", "$text-accent") + system_text(description)
