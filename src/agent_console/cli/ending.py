@@ -6,7 +6,6 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from agent_console.cli.output import narrate
 from agent_console.domain.errors import ConsoleError
 
 INTERRUPTED = 130
@@ -16,6 +15,7 @@ Answer = TypeVar("Answer")
 
 def tell(error: ConsoleError) -> int:
     """Say what went wrong and what to do next; the answer is the exit code."""
+    from agent_console.cli.output import narrate
     from agent_console.tui.terminal.skeleton import withdraw
 
     withdraw()
@@ -42,7 +42,7 @@ def ended(command: Callable[[], int | None]) -> int:
     except ConsoleError as error:
         return tell(error)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        narrate("Interrupted.")
+        sys.stderr.write("Interrupted.\n")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader (head, a pager) has what it wanted. Python would complain once more while closing.

@@ -1,31 +1,33 @@
 """The console: wires header, panes and the link together, and does nothing else."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import ContentSwitcher, Footer
+from textual.widgets import ContentSwitcher, Footer, Static
 
-from agent_console.domain.agents import PoolStatus
 from agent_console.domain.errors import ConsoleError
-from agent_console.domain.records import Nothing
-from agent_console.repository.operations import POOL_STATUS
-from agent_console.repository.port import REFETCH, Change
-from agent_console.tui.agent_text import agent_text
+from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.link import GONE, Clock, Link, LinkState, LinkStatus, Opening
-from agent_console.tui.panes.agents import AGENTS
-from agent_console.tui.panes.detail_screen import DetailScreen
-from agent_console.tui.panes.jobs import JOBS
-from agent_console.tui.panes.list_pane import ListPane, is_waiting
 from agent_console.tui.terminal.terminal_app import TerminalApp
 from agent_console.tui.themes import THEMES, theme_for
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.help import HelpScreen
 from agent_console.tui.widgets.notice_bar import NoticeBar
+
+if TYPE_CHECKING:
+    # What is needed only once there is something to show waits until the first frame is on the screen.
+    from agent_console.domain.agents import PoolStatus
+    from agent_console.repository.port import Change
+    from agent_console.tui.panes.detail_screen import DetailScreen
+    from agent_console.tui.panes.list_pane import ListPane
 
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
@@ -36,6 +38,19 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True)
+class Setup:
+    """Where to go, as what it is shown, and how the console looks and listens to keys."""
+
+    opening: Opening
+    profile: str
+    production: bool = False
+    colour: str | None = None
+    read_only: bool = False
+    theme: str = "dark"
+    keymap: Mapping[str, str] = field(default_factory=dict)
+
+
 class LinkChanged(Message):
     def __init__(self, status: LinkStatus) -> None:
         super().__init__()
@@ -43,7 +58,7 @@ class LinkChanged(Message):
 
 
 class Heard(Message):
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: "Change") -> None:
         super().__init__()
         self.change = change
 
@@ -63,65 +78,84 @@ class ConsoleApp(TerminalApp[None]):
     ]
 
     def __init__(
-        self,
-        opening: Opening,
-        *,
-        profile: str,
-        production: bool = False,
-        colour: str | None = None,
-        read_only: bool = False,
-        theme_name: str = "dark",
-        keymap: Mapping[str, str] | None = None,
-        clock: Clock = system_clock,
+        self, prepare: Callable[[], Setup], *, theme_name: str = "dark", clock: Clock = system_clock
     ) -> None:
+        """`prepare` may be slow: it is called off the event loop, behind the first frame."""
         super().__init__()
+        self._prepare = prepare
         self._clock = clock
         self._pool_is_dirty = True
         self._leaving = False
+        self._panes: tuple[ListPane, ...] = ()
+        self.refusal: ConsoleError | None = None
         self.link = Link(
-            opening,
-            on_status=self._tell_status,
-            on_change=self._tell_change,
-            clock=clock,
+            on_status=self._tell_status, on_change=self._tell_change, clock=clock, on_refusal=self._refuse
         )
-        self._facts = HeaderFacts(profile, production, read_only, colour)
+        self._facts = HeaderFacts("agent-console", production=False, read_only=False)
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = theme_for(theme_name)
-        if keymap:
-            self.set_keymap(dict(keymap))
 
     def compose(self) -> ComposeResult:
         yield HeaderBar(self._facts)
         yield NoticeBar()
-        with ContentSwitcher(initial="pane-agents", id="panes"):
-            yield ListPane(AGENTS, self.link, self._clock)
-            yield ListPane(JOBS, self.link, self._clock)
+        with ContentSwitcher(initial="loading", id="panes"):
+            yield Static(system_text("Loading …", "$foreground-muted"), id="loading")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.link.start()
+        self.query_one(NoticeBar).follow(self.link.status)
+        self.call_after_refresh(self.run_worker, self._bring_panes())
+
+    async def _bring_panes(self) -> None:
+        """Paint first: settings, models, operations and panes come behind the first frame, off the event loop."""
+        try:
+            setup = await asyncio.to_thread(self._prepare)
+        except ConsoleError as error:
+            self._refuse(error)
+            return
+        await asyncio.to_thread(import_module, "agent_console.tui.panes.every")
+        from agent_console.tui.panes.every import every_pane
+
+        self._facts = HeaderFacts(setup.profile, setup.production, setup.read_only, setup.colour)
+        self.theme = theme_for(setup.theme)
+        if setup.keymap:
+            self.set_keymap(dict(setup.keymap))
+        self._panes = every_pane(self.link, self._clock)
+        switcher = self.query_one("#panes", ContentSwitcher)
+        for pane in self._panes:
+            await switcher.add_content(pane)
+        self.action_pane("agents")
+        self.link.start(setup.opening)
         self.set_interval(STEP_SECONDS, self._step)
         self.set_interval(1.0, self._tick)
         self.set_interval(POLL_SECONDS, self._poll)
-        self.query_one(NoticeBar).follow(self.link.status)
-        self.pane.table.focus()
+
+    def _refuse(self, error: ConsoleError) -> None:
+        """End with a sentence: there is nothing here to show or to wait for."""
+        self.refusal = error
+        self.exit(return_code=error.exit_code)
 
     async def on_unmount(self) -> None:
         """Whichever way the app ends, what was started for it ends too."""
         await self.link.close()
 
     @property
-    def pane(self) -> ListPane:
-        shown = self.query_one("#panes", ContentSwitcher).visible_content
-        if not isinstance(shown, ListPane):
-            raise TypeError("every pane is a ListPane")
-        return shown
+    def has_panes(self) -> bool:
+        """False while the first frame is all there is."""
+        return bool(self._panes) and self.link.is_started
 
     @property
-    def detail(self) -> DetailScreen | None:
+    def pane(self) -> "ListPane":
+        shown = self.query_one("#panes", ContentSwitcher).current
+        return next(pane for pane in self._panes if pane.id == shown)
+
+    @property
+    def detail(self) -> "DetailScreen | None":
         """The screen that shows one thing whole; help may lie over it."""
+        from agent_console.tui.panes.detail_screen import DetailScreen
+
         details = (screen for screen in self.screen_stack if isinstance(screen, DetailScreen))
         return next((screen for screen in details if screen.is_mounted), None)
 
@@ -133,6 +167,8 @@ class ConsoleApp(TerminalApp[None]):
         self.pane.step()
         if self.detail is not None:
             self.detail.step()
+        from agent_console.tui.panes.list_pane import is_waiting
+
         if self._pool_is_dirty and not is_waiting(self, POOL):
             self._pool_is_dirty = False
             self.run_worker(self._fetch_pool(), group=POOL)
@@ -145,11 +181,16 @@ class ConsoleApp(TerminalApp[None]):
 
     def _poll(self) -> None:
         """Notices can get lost; looking again cannot."""
+        from agent_console.repository.port import REFETCH
+
         self._pool_is_dirty = True
         for listener in self._listeners():
             listener.heard(REFETCH)
 
     async def _fetch_pool(self) -> None:
+        from agent_console.domain.records import Nothing
+        from agent_console.repository.operations import POOL_STATUS
+
         try:
             pool = await self.link.call(POOL_STATUS, Nothing())
         except ConsoleError:
@@ -162,14 +203,14 @@ class ConsoleApp(TerminalApp[None]):
     def _tell_status(self, status: LinkStatus) -> None:
         self.post_message(LinkChanged(status))
 
-    def _tell_change(self, change: Change) -> None:
+    def _tell_change(self, change: "Change") -> None:
         self.post_message(Heard(change))
 
     @on(LinkChanged)
     def _link_changed(self, message: LinkChanged) -> None:
         up = message.status.state is LinkState.UP
         self.query_one(NoticeBar).follow(message.status)
-        for pane in self.query(ListPane):
+        for pane in self._panes:
             pane.set_stale(not up)
         if self.detail is not None:
             self.detail.follow(message.status)
@@ -184,15 +225,14 @@ class ConsoleApp(TerminalApp[None]):
         for listener in self._listeners():
             listener.heard(message.change)
 
-    def _listeners(self) -> tuple[ListPane | DetailScreen, ...]:
-        return (*self.query(ListPane), *([self.detail] if self.detail else []))
+    def _listeners(self) -> "tuple[ListPane | DetailScreen, ...]":
+        return (*self._panes, *([self.detail] if self.detail else []))
 
-    @on(ListPane.Refused)
-    def _refused(self, message: ListPane.Refused) -> None:
+    def on_list_pane_refused(self, message: "ListPane.Refused") -> None:
         if not isinstance(message.error, GONE):
             self.notify(agent_text(str(message.error), limit=500).plain, severity="warning", markup=False)
 
-    def _show_header(self, pool: PoolStatus | None = None) -> None:
+    def _show_header(self, pool: "PoolStatus | None" = None) -> None:
         self._facts = HeaderFacts(
             self._facts.profile,
             self._facts.production,
@@ -211,6 +251,8 @@ class ConsoleApp(TerminalApp[None]):
     # What the operator does
 
     def action_pane(self, name: str) -> None:
+        if not self._panes:
+            return
         while len(self.screen_stack) > 1:
             self.pop_screen()
         self.query_one("#panes", ContentSwitcher).current = f"pane-{name}"
@@ -218,8 +260,9 @@ class ConsoleApp(TerminalApp[None]):
         self.pane.tick()
         self._step()
 
-    @on(ListPane.Opened)
-    def _open(self, message: ListPane.Opened) -> None:
+    def on_list_pane_opened(self, message: "ListPane.Opened") -> None:
+        from agent_console.tui.panes.detail_screen import DetailScreen
+
         record = message.pane.record(message.row_id)
         if record is not None and len(self.screen_stack) == 1:
             self.push_screen(DetailScreen(message.pane, record, self._facts))

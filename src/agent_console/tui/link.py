@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from agent_console.domain.errors import (
     CannotConnect,
@@ -23,13 +24,15 @@ from agent_console.domain.errors import (
     TimedOut,
     Unauthorized,
 )
-from agent_console.domain.identity import Myself
-from agent_console.domain.records import Nothing
-from agent_console.repository.operations import ME, Answered, Asked, Operation
-from agent_console.repository.port import Change, Repository
+
+if TYPE_CHECKING:
+    # Models and operations are imported when the link is started: a first frame needs none of them.
+    from agent_console.domain.identity import Myself
+    from agent_console.repository.operations import Answered, Asked, Operation
+    from agent_console.repository.port import Change, Repository
 
 Clock = Callable[[], datetime]
-Opening = Callable[[Callable[[str], None]], AbstractAsyncContextManager[Repository]]
+Opening = Callable[[Callable[[str], None]], "AbstractAsyncContextManager[Repository]"]
 
 # Errors that say something about the other side, not about what was asked of it.
 GONE = (CannotConnect, DatabaseUnavailable, TimedOut, SchemaMismatch, Unauthorized, ConfigError)
@@ -63,15 +66,16 @@ def pause_after(failures: int) -> float:
 class Link:
     def __init__(
         self,
-        opening: Opening,
         *,
         on_status: Callable[[LinkStatus], None],
-        on_change: Callable[[Change], None],
+        on_change: "Callable[[Change], None]",
         clock: Clock,
+        on_refusal: Callable[[ConsoleError], None] | None = None,
     ) -> None:
-        self._opening = opening
+        """`on_refusal` is told when the configuration itself is wrong: no waiting will ever mend that."""
         self._on_status = on_status
         self._on_change = on_change
+        self._on_refusal = on_refusal
         self._clock = clock
         self._repository: Repository | None = None
         self._gone = asyncio.Event()
@@ -84,7 +88,7 @@ class Link:
 
     # What the console asks
 
-    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+    async def call(self, operation: "Operation[Asked, Answered]", request: "Asked") -> "Answered":
         """Ask the other side. While it is gone nothing is sent, so that no change happens unseen."""
         if self._repository is None or self.status.state is not LinkState.UP:
             raise CannotConnect("There is no connection right now.", hint="It is being restored.")
@@ -101,8 +105,12 @@ class Link:
 
     # Its life
 
-    def start(self) -> None:
-        self._running = asyncio.create_task(self._run(), name="link")
+    def start(self, opening: Opening) -> None:
+        self._running = asyncio.create_task(self._run(opening), name="link")
+
+    @property
+    def is_started(self) -> bool:
+        return self._running is not None
 
     async def close(self) -> None:
         """End, and wait until everything that was started for us has ended too."""
@@ -114,11 +122,11 @@ class Link:
             self._running.cancel()
         await asyncio.wait({self._running})
 
-    async def _run(self) -> None:
+    async def _run(self, opening: Opening) -> None:
         failures = 0
         while True:
             try:
-                async with self._opening(self._say) as repository:
+                async with opening(self._say) as repository:
                     self._repository = repository
                     try:
                         failures = await self._watch(repository, failures)
@@ -130,16 +138,30 @@ class Link:
             except Exception as error:
                 # Whatever it is, the console must neither end nor stand still.
                 known = Internal(f"A fault of this program: {type(error).__name__}.", hint="It goes on trying.")
+            if self._is_hopeless(known):
+                return
             failures += 1
             self._lose(known, failures)
             await asyncio.sleep(pause_after(failures))
 
-    async def _watch(self, repository: Repository, failures: int) -> int:
+    def _is_hopeless(self, error: ConsoleError) -> bool:
+        """A configuration that never worked; one that did is worth waiting for."""
+        if self._on_refusal is None or self._times_up or not isinstance(error, ConfigError):
+            return False
+        self._on_refusal(error)
+        return True
+
+    async def _watch(self, repository: "Repository", failures: int) -> int:
         """Probe until it answers, listen until it is lost, and so on; returns when it should be opened anew."""
+        from agent_console.domain.records import Nothing
+        from agent_console.repository.operations import ME
+
         failed_here = unheard = 0
         while failed_here < PROBES_BEFORE_OPENING_ANEW:
             try:
                 self.me = await repository.call(ME, Nothing())
+            except ConfigError:
+                raise
             except ConsoleError as error:
                 failed_here += 1
                 failures += 1
@@ -156,7 +178,7 @@ class Link:
                 await asyncio.wait_for(self._gone.wait(), pause_after(unheard))
         return failures
 
-    async def _listen(self, repository: Repository) -> bool:
+    async def _listen(self, repository: "Repository") -> bool:
         """Listen until the other side is gone or tells no more; False when it never told anything."""
         heard = asyncio.Event()
         hearing = asyncio.create_task(self._hear(repository, heard), name="changes")
@@ -172,7 +194,7 @@ class Link:
                 hearing.result()
         return heard.is_set()
 
-    async def _hear(self, repository: Repository, heard: asyncio.Event) -> None:
+    async def _hear(self, repository: "Repository", heard: asyncio.Event) -> None:
         async for change in repository.changes():
             heard.set()
             self._on_change(change)

@@ -1,11 +1,17 @@
 """How states look: always a glyph and a word, with a colour on top for those who see it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 
-from agent_console.domain.agents import Agent, PoolStatus
-from agent_console.domain.jobs import Job
 from agent_console.domain.states import Presence
 from agent_console.tui.agent_text import system_text
+
+if TYPE_CHECKING:
+    from agent_console.domain.agents import Agent, PoolStatus
+    from agent_console.domain.jobs import Job
 
 PRESENCE: dict[Presence, tuple[str, str]] = {
     Presence.ONLINE: ("●", "$text-success"),
@@ -15,10 +21,11 @@ PRESENCE: dict[Presence, tuple[str, str]] = {
     Presence.REVOKED: ("✗", "$foreground-muted"),
 }
 
+# Nothing here is blue: with 16 colours that is the background of the cursor's line.
 JOB_STATUS: dict[str, tuple[str, str]] = {
     "scheduled": ("◔", "$foreground-muted"),
     "queued": ("○", ""),
-    "assigned": ("◑", "$text-primary"),
+    "assigned": ("◑", "bold"),
     "running": ("●", "$text-success"),
     "cancelling": ("◌", "$text-warning"),
     "succeeded": ("✓", "$foreground-muted"),
@@ -49,12 +56,17 @@ def progress_bar(percentage: float) -> str:
     return f"{shown:3.0f}% {'█' * full}{'░' * (BAR_CELLS - full)}"
 
 
-def pool_badge(pool: PoolStatus | None) -> Content:
+def pool_badge(pool: PoolStatus | None, *, stale: bool = False) -> Content:
     """Red and Offline when nobody is online, the idle count when nobody works, else the running count."""
+    text, style = _pool_look(pool)
+    return system_text(text, "$foreground-muted" if stale else style)
+
+
+def _pool_look(pool: PoolStatus | None) -> tuple[str, str]:
     if pool is None:
-        return system_text("· pool", "$foreground-muted")
+        return "· pool", "$foreground-muted"
     if pool.state == "offline":
-        return system_text("○ Offline", "$text-error bold")
+        return "○ Offline", "$text-error bold"
     if pool.state == "idle":
-        return system_text(f"◌ {pool.idle_count} idle", "$text-primary")
-    return system_text(f"● {pool.running_jobs_count} running", "$text-success bold")
+        return f"◌ {pool.idle_count} idle", "$text-primary"
+    return f"● {pool.running_jobs_count} running", "$text-success bold"

@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from agent_console.domain.agents import PoolStatus
-from agent_console.domain.identity import Myself
 from agent_console.domain.spans import span
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.link import NOT_YET, LinkState, LinkStatus
 from agent_console.tui.looks import pool_badge
+
+if TYPE_CHECKING:
+    from agent_console.domain.agents import PoolStatus
+    from agent_console.domain.identity import Myself
 
 FRESH_SECONDS = 10
 PROFILE_CHARACTERS = 30
@@ -26,8 +29,8 @@ class HeaderFacts:
     production: bool
     read_only: bool
     colour: str | None = None
-    me: Myself | None = None
-    pool: PoolStatus | None = None
+    me: "Myself | None" = None
+    pool: "PoolStatus | None" = None
     link: LinkStatus = NOT_YET
     answered_at: datetime | None = None
     now: datetime | None = None
@@ -96,7 +99,7 @@ def link_text(facts: HeaderFacts, wording: Wording) -> Content:
 
 def header_line(facts: HeaderFacts, width: int) -> Content:
     """The line in exactly this many cells. The pool and the connection stay on it at any width."""
-    badge = pool_badge(facts.pool)
+    badge = pool_badge(facts.pool, stale=facts.link.state is not LinkState.UP)
     for wording in WORDINGS:
         place, link = place_text(facts, wording).pad_right(1), link_text(facts, wording).pad_right(1)
         room = width - badge.cell_length - link.cell_length - 3
