@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check lint types contracts format screenshots clean
+.PHONY: help run test check lint types contracts format bench screenshots clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,6 +45,11 @@ contracts: $(VENV)/.test
 format: $(VENV)/.test ## let ruff lay out the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(VENV)/.test ## ratios measured in one run: first paint, cursor, bytes to the terminal
+	$(BIN)/python bench/first_paint.py --marker Loading -- $(BIN)/agent-console --dsn postgresql://127.0.0.1:1/none
+	$(BIN)/python bench/cursor_move.py
+	$(BIN)/python bench/terminal_bytes.py
 
 screenshots: $(VENV)/.test ## make the pictures of the README anew
 	$(BIN)/python bench/screenshots.py
