@@ -3,11 +3,9 @@
 import inspect
 import json
 import sys
-import types
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -20,6 +18,7 @@ from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
 from agent_console.domain.ids import Id
 from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
+from agent_console.repository.operations.fields import default_of, help_of, item_type, takes_object, takes_several
 
 if TYPE_CHECKING:
     from agent_console.config import Settings
@@ -85,53 +84,39 @@ def _default(info: FieldInfo) -> Any:
 
 
 def _annotation(operation: AnyOperation, name: str, info: FieldInfo) -> Any:
-    kind = _plain(info.annotation)
-    help_text = _help(info, kind)
+    words = _help(info)
     if name in operation.path_fields:
-        return Annotated[str, typer.Argument(help=help_text, metavar=_metavar(kind, name))]
+        return Annotated[str, typer.Argument(help=words, metavar=_metavar(info, name))]
     flag = f"--{name.removesuffix('_id').replace('_', '-')}"
-    option = typer.Option(flag, help=help_text, metavar=_metavar(kind, name), show_default=False)
-    if get_origin(info.annotation) is tuple:
-        return Annotated[list[str] | None, option]
+    option = typer.Option(flag, help=words, metavar=_metavar(info, name), show_default=False)
+    if takes_several(info.annotation):
+        return Annotated[list[str] if info.is_required() else list[str] | None, option]
     return Annotated[str if info.is_required() else str | None, option]
 
 
-def _plain(annotation: Any) -> Any:
-    """The type behind Optional, tuple and Annotated."""
-    origin = get_origin(annotation)
-    if origin in (Union, types.UnionType):
-        return _plain(next(part for part in get_args(annotation) if part is not types.NoneType))
-    if origin is tuple or origin is Annotated:
-        return _plain(get_args(annotation)[0])
-    return annotation
-
-
-def _metavar(kind: Any, name: str) -> str:
+def _metavar(info: FieldInfo, name: str) -> str:
+    kind = item_type(info.annotation)
     if isinstance(kind, type) and issubclass(kind, Id):
         return f"{kind.prefix}_…"
-    if get_origin(kind) is dict:
+    if takes_object(info.annotation):
         return "JSON"
-    if kind is int:
-        return "N"
-    return name.upper()
+    return "N" if kind is int else name.upper()
 
 
-def _help(info: FieldInfo, kind: Any) -> str:
-    text = info.description or ""
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        text += f" One of: {', '.join(str(member.value) for member in kind)}."
-    if get_origin(kind) is dict:
-        text += " @file reads a file, - reads standard input."
-    if not info.is_required() and info.default not in (None, (), ""):
-        text += f" [default: {info.default}]"
-    return text.strip()
+def _help(info: FieldInfo) -> str:
+    words = help_of(info)
+    if takes_object(info.annotation):
+        words += " @file reads a file, - reads standard input."
+    if default := default_of(info):
+        words += f" [default: {default}]"
+    return words.strip()
 
 
 def request_of(operation: AnyOperation, given: dict[str, Any]) -> Any:
     """Check what was typed as the server would; the error names the options."""
     values = {name: value for name, value in given.items() if value is not None and value != []}
     for name, info in operation.request.model_fields.items():
-        if name in values and get_origin(_plain(info.annotation)) is dict:
+        if name in values and takes_object(info.annotation):
             values[name] = _json(name, values[name])
     try:
         return operation.request.model_validate(values)

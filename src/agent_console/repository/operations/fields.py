@@ -1,0 +1,59 @@
+"""The fields of a request as a person meets them: in a form, as options of a command."""
+
+import types
+from enum import Enum
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from agent_console.domain.ids import Id
+
+
+def value_type(annotation: Any) -> Any:
+    """The type behind Optional and Annotated."""
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        return value_type(next(part for part in get_args(annotation) if part is not types.NoneType))
+    if origin is Annotated:
+        return value_type(get_args(annotation)[0])
+    return annotation
+
+
+def takes_several(annotation: Any) -> bool:
+    return get_origin(value_type(annotation)) in (tuple, list, frozenset)
+
+
+def takes_object(annotation: Any) -> bool:
+    return get_origin(value_type(annotation)) is dict
+
+
+def item_type(annotation: Any) -> Any:
+    """The type of one value, also where several may be given."""
+    kind = value_type(annotation)
+    return value_type(get_args(kind)[0]) if takes_several(annotation) else kind
+
+
+def help_of(info: FieldInfo) -> str:
+    """The field's own words, and what its type adds to them."""
+    kind = item_type(info.annotation)
+    words = [info.description or ""]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        words.append(f"One of: {', '.join(shown_value(member) for member in kind)}.")
+    elif isinstance(kind, type) and issubclass(kind, Id):
+        words.append(f"({kind.prefix}_…)")
+    return " ".join(words).strip()
+
+
+def default_of(info: FieldInfo) -> str:
+    """The default as it would be typed; empty when there is none worth telling."""
+    if info.is_required() or info.default in (None, (), "", frozenset()) or info.default_factory:
+        return ""
+    return shown_value(info.default)
+
+
+def shown_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Enum):
+        return value.name.lower() if isinstance(value.value, int) else str(value.value)
+    return str(value)

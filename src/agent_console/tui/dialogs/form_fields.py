@@ -1,0 +1,98 @@
+"""The fields of a request as a person types them: derived from its model, read back through its model."""
+
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from agent_console.domain.errors import WrongId
+from agent_console.domain.records import Request
+from agent_console.repository.operations import AnyOperation
+from agent_console.repository.operations.fields import default_of, help_of, takes_object, takes_several, value_type
+
+
+@dataclass(frozen=True)
+class FormField:
+    name: str
+    label: str
+    help: str
+    required: bool
+    default: str
+
+
+def form_fields(operation: AnyOperation) -> tuple[FormField, ...]:
+    """What has to be typed; required ones first."""
+    left = [
+        (name, info) for name, info in operation.request.model_fields.items() if name not in operation.path_fields
+    ]
+    fields = (_field(name, info) for name, info in left)
+    return tuple(sorted(fields, key=lambda field: not field.required))
+
+
+def _field(name: str, info: FieldInfo) -> FormField:
+    words = [help_of(info)]
+    if value_type(info.annotation) is bool:
+        words.append("yes or no.")
+    elif takes_object(info.annotation):
+        words.append("A JSON object.")
+    elif takes_several(info.annotation):
+        words.append("Several with commas between.")
+    label = name.removesuffix("_id").replace("_", " ")
+    return FormField(name, label, " ".join(words).strip(), info.is_required(), default_of(info))
+
+
+def request_from(
+    operation: AnyOperation, subject: dict[str, str], typed: dict[str, str]
+) -> tuple[Request | None, dict[str, str]]:
+    """The request, or what is wrong with which field. Nothing typed is ever thrown away."""
+    values: dict[str, object] = dict(subject)
+    problems: dict[str, str] = {}
+    for name, text in typed.items():
+        if not text.strip():
+            continue
+        try:
+            values[name] = _value(operation.request.model_fields[name].annotation, text)
+        except ValueError as error:
+            problems[name] = str(error)
+    if problems:
+        return None, problems
+    try:
+        request: Request = operation.request.model_validate(values)
+    except ValidationError as error:
+        return None, {str(item["loc"][0]) if item["loc"] else "": item["msg"] for item in error.errors()}
+    except WrongId as error:
+        return None, {"": error.message}
+    return request, {}
+
+
+def _value(annotation: Any, text: str) -> object:
+    if takes_several(annotation):
+        return [item.strip() for item in text.split(",")]
+    if takes_object(annotation):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from error
+    kind = value_type(annotation)
+    if kind is bool:
+        return _yes_or_no(text)
+    if isinstance(kind, type) and issubclass(kind, IntEnum):
+        return _named(kind, text)
+    return text.strip() if kind in (int, float) else text
+
+
+def _yes_or_no(text: str) -> bool:
+    known = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+    if text.strip().lower() not in known:
+        raise ValueError("yes or no")
+    return known[text.strip().lower()]
+
+
+def _named(kind: type[IntEnum], text: str) -> IntEnum:
+    try:
+        return kind[text.strip().upper()]
+    except KeyError:
+        raise ValueError(f"one of: {', '.join(member.name.lower() for member in kind)}") from None
