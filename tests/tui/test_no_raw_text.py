@@ -258,7 +258,8 @@ class Lint(ast.NodeVisitor):
         if name == "__init__" and self.bases and self.bases[-1]:
             name = self.bases[-1]
         taker = WIDGETS.get(name) or (METHODS.get(name) if is_method else None)
-        judge = self.strict
+        # A notice that is told to read no markup takes text that has passed the gate, as it is.
+        judge = self.plain if name == "notify" and _reads_no_markup(node) else self.strict
         if taker is None and name in PLAIN_MAKERS and not self.path.startswith(BEHIND_THE_GATE):
             taker, judge = PLAIN_MAKERS[name], self.plain
         if taker is None:
@@ -271,6 +272,13 @@ class Lint(ast.NodeVisitor):
     def judge(self, judge: Judge, text: ast.expr, place: str) -> None:
         if not judge.allows(text, self.scope):
             self.found(text, f"{place} is given `{ast.unparse(text)}`, which did not pass the gate")
+
+
+def _reads_no_markup(node: ast.Call) -> bool:
+    return any(
+        keyword.arg == "markup" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        for keyword in node.keywords
+    )
 
 
 def findings_in(sources: Mapping[str, str]) -> list[Finding]:

@@ -50,7 +50,7 @@ class HelpScreen(Screen[None]):
 
     def __init__(self, lines: Content) -> None:
         super().__init__()
-        self._lines = lines
+        self._lines: Content = lines
 
     @classmethod
     def of(cls, screen: Screen[object]) -> "HelpScreen":

@@ -1,0 +1,118 @@
+"""A form for one operation: its fields, its refusals, and the key that does it."""
+
+from typing import ClassVar
+
+from pydantic import BaseModel
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from agent_console.domain.errors import ConsoleError
+from agent_console.tui.actions import Action
+from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.dialogs.form_fields import FormField, form_fields, request_from
+from agent_console.tui.link import Link
+
+
+class DoIt(Widget, can_focus=True):
+    """Where an operation is done. What is dangerous needs a key that nobody presses by habit."""
+
+    class Pressed(Message):
+        pass
+
+    def __init__(self, action: Action) -> None:
+        super().__init__()
+        self._key = "y" if action.danger else "enter"
+        self._words = f"Press y to {action.title.lower()}" if action.danger else f"Enter: {action.title.lower()}"
+
+    def render(self) -> Content:
+        return system_text(f" {self._words} ", "bold reverse" if self.has_focus else "$foreground-muted")
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == self._key:
+            event.stop()
+            self.post_message(self.Pressed())
+
+
+class OperationForm(ModalScreen[BaseModel | None]):
+    """Asks for what the operation needs and does it. Nothing typed is lost when it is refused."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Back", id="form.close"),
+        Binding("down", "app.focus_next", "Next", show=False, id="form.next"),
+        Binding("up", "app.focus_previous", "Previous", show=False, id="form.previous"),
+    ]
+
+    def __init__(self, action: Action, about: Content, subject: dict[str, str], link: Link) -> None:
+        super().__init__()
+        self._action = action
+        self._about: Content = about
+        self._subject = subject
+        self._link = link
+        self._fields = form_fields(action.operation)
+        self._asking = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(self._about, classes="about")
+            yield Static(system_text(self._action.operation.summary, "$foreground-muted"))
+            with VerticalScroll(classes="fields", can_focus=False):
+                for field in self._fields:
+                    yield Static(_label(field), classes="label")
+                    yield Input(value=field.default, id=f"field-{field.name}", compact=True)
+                    yield Static(system_text(""), id=f"problem-{field.name}", classes="problem")
+            yield DoIt(self._action)
+            yield Static(system_text(""), id="refusal", classes="problem")
+            yield Static(system_text("↑ ↓ move   Esc leave without doing it", "$foreground-muted"), classes="hint")
+
+    def on_mount(self) -> None:
+        (self.query(Input).first() if self._fields else self.query_one(DoIt)).focus()
+
+    @on(Input.Submitted)
+    def _next_field(self) -> None:
+        self.focus_next()
+
+    @on(DoIt.Pressed)
+    def _do_it(self) -> None:
+        if self._asking:
+            return
+        typed = {field.name: self.query_one(f"#field-{field.name}", Input).value for field in self._fields}
+        request, problems = request_from(self._action.operation, self._subject, typed)
+        for field in self._fields:
+            problem = self.query_one(f"#problem-{field.name}", Static)
+            problem.update(agent_text(problems.get(field.name, ""), "$text-error", limit=300))
+        self._refuse(problems.get("", ""))
+        if request is None:
+            first = next((field.name for field in self._fields if field.name in problems), None)
+            if first is not None:
+                self.query_one(f"#field-{first}", Input).focus()
+            return
+        self._asking = True
+        self._refuse("Asking …")
+        self.run_worker(self._ask(request))
+
+    async def _ask(self, request: BaseModel) -> None:
+        try:
+            answer: BaseModel = await self._link.call(self._action.operation, request)
+        except ConsoleError as error:
+            self._asking = False
+            self._refuse(str(error))
+            return
+        self.dismiss(answer)
+
+    def _refuse(self, words: str) -> None:
+        self.query_one("#refusal", Static).update(agent_text(words, "$text-error", limit=600))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def _label(field: FormField) -> Content:
+    mark = system_text(" *", "$text-warning") if field.required else system_text("")
+    return system_text(field.label, "bold") + mark + system_text(f"  {field.help}", "$foreground-muted")
