@@ -60,6 +60,7 @@ create table users (
     constraint users_full_name_given check (btrim(full_name) <> '' and char_length(full_name) <= 300)
 );
 create unique index users_email_uq on users (team_id, lower(email)) where email is not null;
+create index users_people_idx on users (team_id, id) where kind = 'human';
 create unique index users_subject_uq on users (team_id, subject) where subject is not null;
 
 create table operator_tokens (
@@ -183,13 +184,80 @@ create table agent_runtime (
     constraint agent_runtime_agent_id_fkey foreign key (team_id, agent_id) references agents (team_id, id),
     constraint agent_runtime_presence_known check (presence in ('unknown', 'online', 'offline', 'error')),
     constraint agent_runtime_lifecycle_known check (lifecycle between 1 and 7),
-    constraint agent_runtime_error_only_in_error check (error_message is null or presence = 'error' or lifecycle = 7),
+    constraint agent_runtime_error_only_in_error check (error_message is null or presence = 'error' or coalesce(lifecycle = 7, false)),
     constraint agent_runtime_capabilities_array check (jsonb_typeof(capabilities) = 'array'),
     constraint agent_runtime_metrics_object check (jsonb_typeof(metrics) = 'object')
 )
  with (fillfactor = 70);
 create index agent_runtime_lifecycle_idx on agent_runtime (team_id, lifecycle, agent_id) where lifecycle is not null;
 create index agent_runtime_presence_idx on agent_runtime (team_id, presence, agent_id);
+
+-- How many agents of a team are in each state, revoked and deleted ones left out, so that the badge never counts
+-- them. Triggers keep it whoever writes. Each database session adds to a row of its own, so that agents that come
+-- and go at the same time do not wait for each other; a single row may be below zero, their sum is the truth.
+create table pool_counts (
+    team_id uuid not null,
+    shard smallint not null,
+    online integer default 0 not null,
+    error integer default 0 not null,
+    offline integer default 0 not null,
+    unknown integer default 0 not null,
+    constraint pool_counts_pkey primary key (team_id, shard),
+    constraint pool_counts_team_id_fkey foreign key (team_id) references teams (id),
+    constraint pool_counts_shard_bounds check (shard between 0 and 15)
+)
+ with (fillfactor = 50);
+
+create function move_in_pool(team uuid, gone text, come text) returns void
+language sql as $$
+    insert into pool_counts as c (team_id, shard, online, error, offline, unknown)
+    select team, pg_backend_pid() % 16,
+           coalesce((come = 'online')::integer, 0) - coalesce((gone = 'online')::integer, 0),
+           coalesce((come = 'error')::integer, 0) - coalesce((gone = 'error')::integer, 0),
+           coalesce((come = 'offline')::integer, 0) - coalesce((gone = 'offline')::integer, 0),
+           coalesce((come = 'unknown')::integer, 0) - coalesce((gone = 'unknown')::integer, 0)
+    on conflict (team_id, shard) do update
+       set online = c.online + excluded.online, error = c.error + excluded.error,
+           offline = c.offline + excluded.offline, unknown = c.unknown + excluded.unknown
+$$;
+
+create function count_presence() returns trigger
+language plpgsql as $$
+begin
+    perform from agents a
+      where a.team_id = new.team_id and a.id = new.agent_id and a.revoked_at is null and a.deleted_at is null;
+    if found then
+        perform move_in_pool(new.team_id, case tg_op when 'UPDATE' then old.presence end, new.presence);
+    end if;
+    return null;
+end
+$$;
+
+-- Takes the lock that a heartbeat takes, so that both see what the other did.
+create function count_membership() returns trigger
+language plpgsql as $$
+declare
+    seen text;
+begin
+    select r.presence into seen from agent_runtime r
+     where r.team_id = new.team_id and r.agent_id = new.id
+       for no key update;
+    if found and new.revoked_at is null and new.deleted_at is null then
+        perform move_in_pool(new.team_id, null, seen);
+    elsif found then
+        perform move_in_pool(new.team_id, seen, null);
+    end if;
+    return null;
+end
+$$;
+
+create trigger agent_runtime_counted_first after insert on agent_runtime
+    for each row execute function count_presence();
+create trigger agent_runtime_counted after update of presence on agent_runtime
+    for each row when (old.presence is distinct from new.presence) execute function count_presence();
+create trigger agents_counted after update of revoked_at, deleted_at on agents
+    for each row when ((old.revoked_at is null and old.deleted_at is null) <> (new.revoked_at is null and new.deleted_at is null))
+    execute function count_membership();
 
 create table registration_tokens (
     team_id uuid not null,
@@ -234,6 +302,7 @@ create table worker_tokens (
     allowed_job_types jsonb,
     capabilities jsonb,
     is_active boolean default true not null,
+    expires_at timestamptz,
     created_by_user_id uuid not null,
     updated_by_user_id uuid,
     created_at timestamptz default now() not null,
@@ -265,6 +334,7 @@ create table connectors (
     config jsonb default '{}' not null,
     created_by_user_id uuid not null,
     updated_by_user_id uuid,
+    deleted_at timestamptz,
     created_at timestamptz default now() not null,
     updated_at timestamptz default now() not null,
     constraint connectors_pkey primary key (team_id, id),
@@ -278,7 +348,7 @@ create table connectors (
     constraint connectors_credentials_only_on_server check (credential_location = 'server' or (credentials_encrypted is null and credentials_key_id is null)),
     constraint connectors_config_object check (jsonb_typeof(config) = 'object')
 );
-create unique index connectors_name_uq on connectors (team_id, lower(name));
+create unique index connectors_name_uq on connectors (team_id, lower(name)) where deleted_at is null;
 
 create table agent_connectors (
     team_id uuid not null,
@@ -343,28 +413,29 @@ create table sessions (
 create index sessions_agent_idx on sessions (team_id, agent_id, id);
 create index sessions_open_idx on sessions (team_id, agent_id) where status = 1;
 
-grant select, insert, update on teams, users, operator_tokens, settings, agents, agent_runtime,
+grant select, insert, update on teams, users, operator_tokens, settings, agents, agent_runtime, pool_counts,
     registration_tokens, worker_tokens, connectors, agent_connectors, collections, sessions
     to agent_console_app;
 grant delete on settings, agent_connectors, connectors to agent_console_app;
-grant select on teams, users, settings, agent_runtime, agent_connectors, collections, sessions
+grant select on teams, users, settings, agent_runtime, pool_counts, agent_connectors, collections, sessions
     to agent_console_readonly;
 -- The read-only role never sees a hash or a ciphertext.
 grant select (team_id, id, user_id, name, token_prefix, expires_at, revoked_at, last_used_at,
               created_by_user_id, created_at)
     on operator_tokens to agent_console_readonly;
 grant select (team_id, id, name, owner_user_id, system_user_id, system_user_kind, created_by_user_id,
-              updated_by_user_id, worker_id, hostname, os_info, version, binary_checksum, api_key_prefix, connector_ref, profile,
-              hosted, cpu_millicores, memory_mb, runtime_version, max_concurrent_jobs, drained_at,
-              drain_reason, drained_by_user_id, revoked_at, revocation_reason, revoked_by_user_id, deleted_at,
-              created_at, updated_at)
+              updated_by_user_id, worker_id, hostname, os_info, version, binary_checksum, api_key_prefix,
+              previous_key_ends_at, connector_ref, profile, hosted, cpu_millicores, memory_mb,
+              runtime_version, max_concurrent_jobs, drained_at, drain_reason, drained_by_user_id, revoked_at,
+              revocation_reason, revoked_by_user_id, deleted_at, created_at, updated_at)
     on agents to agent_console_readonly;
 grant select (team_id, id, created_by_user_id, token_prefix, name, is_used, used_by_agent_id, used_at,
               expires_at, revoked_at, revoked_by_user_id, created_at)
     on registration_tokens to agent_console_readonly;
 grant select (team_id, id, worker_id, token_prefix, description, allowed_repositories, allowed_job_types,
-              capabilities, is_active, created_by_user_id, updated_by_user_id, created_at, updated_at)
+              capabilities, is_active, expires_at, created_by_user_id, updated_by_user_id, created_at,
+              updated_at)
     on worker_tokens to agent_console_readonly;
 grant select (team_id, id, name, type, credential_location, config, created_by_user_id, updated_by_user_id,
-              created_at, updated_at)
+              deleted_at, created_at, updated_at)
     on connectors to agent_console_readonly;

@@ -16,7 +16,5 @@ def require_revision(found: str | None) -> None:
             hint="Upgrade agent-console on this machine.",
             details=details,
         )
-    where = (
-        "has no agent-console schema yet" if found is None else f"is at schema {found}, not yet {REVISION}"
-    )
+    where = "has no agent-console schema yet" if found is None else f"is at schema {found}, not yet {REVISION}"
     raise SchemaMismatch(f"The database {where}.", hint="Run: agent-console db migrate", details=details)

@@ -80,6 +80,8 @@ users = Table(
     ),
     not_blank("users", "email", 320),
     not_blank("users", "full_name", 300),
+    # People are few among the system users of many agents.
+    Index("users_people_idx", "team_id", "id", postgresql_where=text("kind = 'human'")),
     Index("users_subject_uq", "team_id", "subject", unique=True, postgresql_where=text("subject is not null")),
     Index(
         "users_email_uq",

@@ -174,6 +174,22 @@ agent_runtime = Table(
     postgresql_with={"fillfactor": "70"},
 )
 
+# Kept by triggers on the two tables above: the badge reads these few rows instead of counting agents.
+pool_counts = Table(
+    "pool_counts",
+    metadata,
+    team(),
+    Column("shard", SmallInteger, nullable=False),
+    Column("online", Integer, nullable=False, server_default=text("0")),
+    Column("error", Integer, nullable=False, server_default=text("0")),
+    Column("offline", Integer, nullable=False, server_default=text("0")),
+    Column("unknown", Integer, nullable=False, server_default=text("0")),
+    PrimaryKeyConstraint("team_id", "shard", name="pool_counts_pkey"),
+    in_team("pool_counts"),
+    check("pool_counts_shard_bounds", "shard between 0 and 15"),
+    postgresql_with={"fillfactor": "50"},
+)
+
 registration_tokens = Table(
     "registration_tokens",
     metadata,
@@ -226,6 +242,7 @@ worker_tokens = Table(
     json_array("allowed_job_types", required=False),
     json_array("capabilities", required=False),
     Column("is_active", Boolean, nullable=False, server_default=text("true")),
+    moment("expires_at"),
     user_ref("created_by_user_id", required=True),
     user_ref("updated_by_user_id"),
     created(),
@@ -258,6 +275,7 @@ connectors = Table(
     json_object("config"),
     user_ref("created_by_user_id", required=True),
     user_ref("updated_by_user_id"),
+    moment("deleted_at"),
     created(),
     updated(),
     *primary("connectors"),
@@ -272,7 +290,13 @@ connectors = Table(
         "credential_location = 'server' or (credentials_encrypted is null and credentials_key_id is null)",
     ),
     is_object("connectors", "config"),
-    Index("connectors_name_uq", "team_id", text("lower(name)"), unique=True),
+    Index(
+        "connectors_name_uq",
+        "team_id",
+        text("lower(name)"),
+        unique=True,
+        postgresql_where=text("deleted_at is null"),
+    ),
 )
 
 agent_connectors = Table(
