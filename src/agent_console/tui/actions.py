@@ -1,7 +1,7 @@
 """What can be done, derived from the declared operations.
 
-A row's actions are the changing operations whose path names just that kind of thing; a list's own are those
-that need no path. Whoever declares an operation has thereby put it into the console.
+A row's actions are the changing operations that lie below the path of its list; a list's own are those of its
+noun that need no path. Whoever declares an operation has thereby put it into the console.
 """
 
 from dataclasses import dataclass
@@ -20,35 +20,38 @@ class Action:
         return self.operation.danger
 
 
-def _title(operation: AnyOperation) -> str:
-    return operation.action.replace("_", " ").capitalize()
+def _title(operation: AnyOperation, listing: AnyOperation) -> str:
+    words = operation.action.replace("_", " ")
+    if operation.noun != listing.noun:
+        words = f"{words} {operation.noun.replace('_', ' ')}"
+    return words.capitalize()
 
 
 def _may(role: Role, needed: Permission | None) -> bool:
     return needed is None or needed in GRANTS[role]
 
 
-def row_actions(subject: str, role: Role) -> tuple[Action, ...]:
-    """What this role can do to one thing; `subject` is its id's name in paths, such as agent_id."""
+def _offered(operation: AnyOperation, role: Role) -> bool:
+    """Changes that a person of this role can make; what agents do for themselves is not for people."""
+    agents_own = operation.public or operation.permission is Permission.ACT_AS_AGENT
+    return operation.changes and not agents_own and _may(role, operation.permission)
+
+
+def row_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
+    """What this role can do to one thing of a list: whatever lies below the list's own path."""
     return tuple(
-        Action(operation, _title(operation))
+        Action(operation, _title(operation, listing))
         for operation in OPERATIONS
-        if operation.changes
-        and operation.path_fields == (subject,)
-        and operation.permission is not Permission.ACT_AS_AGENT
-        and _may(role, operation.permission)
+        if _offered(operation, role)
+        and operation.path.startswith(f"{listing.path}/{{")
+        and len(operation.path_fields) == 1
     )
 
 
-def list_actions(noun: str, role: Role) -> tuple[Action, ...]:
+def list_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
     """What this role can do without choosing a thing first: make a new one, mostly."""
     return tuple(
-        Action(operation, _title(operation))
+        Action(operation, _title(operation, listing))
         for operation in OPERATIONS
-        if operation.changes
-        and operation.noun == noun
-        and not operation.path_fields
-        and not operation.public
-        and operation.permission is not Permission.ACT_AS_AGENT
-        and _may(role, operation.permission)
+        if _offered(operation, role) and operation.noun == listing.noun and not operation.path_fields
     )

@@ -25,6 +25,7 @@ from agent_console.tui.widgets.notice_bar import NoticeBar
 if TYPE_CHECKING:
     # What is needed only once there is something to show waits until the first frame is on the screen.
     from agent_console.domain.agents import PoolStatus
+    from agent_console.domain.records import Record
     from agent_console.repository.port import Change
     from agent_console.tui.panes.detail_screen import DetailScreen
     from agent_console.tui.panes.list_pane import ListPane
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
 POOL = "pool"
+DOING = "doing"
 
 
 def system_clock() -> datetime:
@@ -71,6 +73,7 @@ class ConsoleApp(TerminalApp[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("2", "pane('agents')", "Agents", id="pane.agents"),
         Binding("3", "pane('jobs')", "Jobs", id="pane.jobs"),
+        Binding("7", "more", "More", id="pane.more"),
         Binding("question_mark", "help", "Help", id="app.help"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("q", "leave", "Quit", id="app.quit"),
@@ -87,6 +90,9 @@ class ConsoleApp(TerminalApp[None]):
         self._pool_is_dirty = True
         self._leaving = False
         self._panes: tuple[ListPane, ...] = ()
+        # Held rather than looked up: news may come when the screen is already being taken down.
+        self._notice = NoticeBar()
+        self._switcher = ContentSwitcher(initial="loading", id="panes")
         self.refusal: ConsoleError | None = None
         self.link = Link(
             on_status=self._tell_status, on_change=self._tell_change, clock=clock, on_refusal=self._refuse
@@ -98,14 +104,14 @@ class ConsoleApp(TerminalApp[None]):
 
     def compose(self) -> ComposeResult:
         yield HeaderBar(self._facts)
-        yield NoticeBar()
-        with ContentSwitcher(initial="loading", id="panes"):
+        yield self._notice
+        with self._switcher:
             yield Static(system_text("Loading …", "$foreground-muted"), id="loading")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one(NoticeBar).follow(self.link.status)
+        self._notice.follow(self.link.status)
         self.call_after_refresh(self.run_worker, self._bring_panes())
 
     async def _bring_panes(self) -> None:
@@ -122,10 +128,10 @@ class ConsoleApp(TerminalApp[None]):
         self.theme = theme_for(setup.theme)
         if setup.keymap:
             self.set_keymap(dict(setup.keymap))
-        self._panes = every_pane(self.link, self._clock)
-        switcher = self.query_one("#panes", ContentSwitcher)
-        for pane in self._panes:
-            await switcher.add_content(pane)
+        panes = every_pane(self.link, self._clock, read_only=setup.read_only)
+        for pane in panes:
+            await self._switcher.add_content(pane)
+        self._panes = panes
         self.action_pane("agents")
         self.link.start(setup.opening)
         self.set_interval(STEP_SECONDS, self._step)
@@ -148,8 +154,7 @@ class ConsoleApp(TerminalApp[None]):
 
     @property
     def pane(self) -> "ListPane":
-        shown = self.query_one("#panes", ContentSwitcher).current
-        return next(pane for pane in self._panes if pane.id == shown)
+        return next(pane for pane in self._panes if pane.id == self._switcher.current)
 
     @property
     def detail(self) -> "DetailScreen | None":
@@ -209,7 +214,7 @@ class ConsoleApp(TerminalApp[None]):
     @on(LinkChanged)
     def _link_changed(self, message: LinkChanged) -> None:
         up = message.status.state is LinkState.UP
-        self.query_one(NoticeBar).follow(message.status)
+        self._notice.follow(message.status)
         for pane in self._panes:
             pane.set_stale(not up)
         if self.detail is not None:
@@ -217,6 +222,8 @@ class ConsoleApp(TerminalApp[None]):
         if up:
             self._pool_is_dirty = True
             self._step()
+            # Which keys there are depends on who we are, and only the other side knows that.
+            self.refresh_bindings()
         self._show_header()
 
     @on(Heard)
@@ -255,10 +262,27 @@ class ConsoleApp(TerminalApp[None]):
             return
         while len(self.screen_stack) > 1:
             self.pop_screen()
-        self.query_one("#panes", ContentSwitcher).current = f"pane-{name}"
+        self._switcher.current = f"pane-{name}"
         self.pane.table.focus()
         self.pane.tick()
         self._step()
+
+    def action_more(self) -> None:
+        if self._panes and len(self.screen_stack) == 1:
+            self.run_worker(self._choose_list(), group=DOING)
+
+    async def _choose_list(self) -> None:
+        from agent_console.tui.dialogs.list_menu import ListMenu
+        from agent_console.tui.panes.every import MORE, further_pane
+
+        noun = await self.push_screen_wait(ListMenu(tuple(MORE)))
+        if noun is None:
+            return
+        if not any(pane.kind.name == noun for pane in self._panes):
+            pane = further_pane(noun, self.link, self._clock, read_only=self._facts.read_only)
+            await self._switcher.add_content(pane)
+            self._panes += (pane,)
+        self.action_pane(noun)
 
     def on_list_pane_opened(self, message: "ListPane.Opened") -> None:
         from agent_console.tui.panes.detail_screen import DetailScreen
@@ -266,6 +290,16 @@ class ConsoleApp(TerminalApp[None]):
         record = message.pane.record(message.row_id)
         if record is not None and len(self.screen_stack) == 1:
             self.push_screen(DetailScreen(message.pane, record, self._facts))
+
+    def on_list_pane_action_wanted(self, message: "ListPane.ActionWanted") -> None:
+        if len(self.screen_stack) == 1:
+            self.run_worker(self._do_something(message.pane, message.record), group=DOING)
+
+    async def _do_something(self, pane: "ListPane", record: "Record | None") -> None:
+        from agent_console.tui.doing import do_something
+
+        await do_something(self, self.link, pane.kind, record)
+        pane.refetch()
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
@@ -275,7 +309,7 @@ class ConsoleApp(TerminalApp[None]):
         """Whatever was started for us is stopped before the screen goes."""
         if not self._leaving:
             self._leaving = True
-            self.query_one(NoticeBar).follow(LinkStatus(LinkState.STARTING, "Leaving …"))
+            self._notice.follow(LinkStatus(LinkState.STARTING, "Leaving …"))
             self.run_worker(self._leave())
 
     async def _leave(self) -> None:

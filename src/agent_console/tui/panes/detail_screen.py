@@ -47,24 +47,23 @@ class DetailScreen(Screen[None]):
         self._header = header
         self._is_gone = False
         self._dirty = True
+        # Held rather than looked up: an answer may come when the screen is already being taken down.
+        self._notice = NoticeBar()
+        self._panel = DetailPanel(classes="whole")
 
     def compose(self) -> ComposeResult:
         yield HeaderBar(self._header)
-        yield NoticeBar()
-        yield DetailPanel(classes="whole")
+        yield self._notice
+        yield self._panel
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         self.follow(self._pane.link_status)
         self.tick()
 
-    @property
-    def _panel(self) -> DetailPanel:
-        return self.query_one(DetailPanel)
-
     def follow(self, status: LinkStatus) -> None:
         lost = status.state is not LinkState.UP
-        self.query_one(NoticeBar).follow(status)
+        self._notice.follow(status)
         self._panel.set_stale(lost or self._is_gone)
         self._dirty = True
         if lost:

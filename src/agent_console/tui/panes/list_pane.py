@@ -19,6 +19,7 @@ from agent_console.domain.ids import Id
 from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record, Request
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Change, Topic
+from agent_console.tui.actions import list_actions, row_actions
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.facts import FactSheet
 from agent_console.tui.link import Clock, Link, LinkState, LinkStatus
@@ -58,8 +59,8 @@ class ListKind:
     newest_first: bool
     list_operation: AnyOperation
     query: Callable[[str, int, str | None], Request]
-    get_operation: AnyOperation
-    asked: Callable[[str], Request]
+    get_operation: AnyOperation | None
+    asked: Callable[[str], Request] | None
     cells: Callable[[Any, datetime], tuple[Content, ...]]
     facts: Callable[[Any, datetime], FactSheet]
     empty: str
@@ -70,6 +71,8 @@ class ListPane(Vertical):
     """One list with its detail. It asks through the link and paints what comes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "act", "Actions", id="list.act"),
+        Binding("n", "new", "New", id="list.new"),
         Binding("f", "next_group", "Filter", id="list.group"),
         Binding("enter", "open", "Open", id="list.open"),
         Binding("r", "refresh", "Refresh", id="list.refresh", show=False),
@@ -83,6 +86,14 @@ class ListPane(Vertical):
             self.pane = pane
             self.row_id = row_id
 
+    class ActionWanted(Message):
+        """Somebody wants to do something to one thing, or to the list when there is no record."""
+
+        def __init__(self, pane: "ListPane", record: Record | None) -> None:
+            super().__init__()
+            self.pane = pane
+            self.record = record
+
     class Refused(Message):
         """Fetching was refused for a reason of its own, not because the connection is gone."""
 
@@ -90,39 +101,47 @@ class ListPane(Vertical):
             super().__init__()
             self.error = error
 
-    def __init__(self, kind: ListKind, link: Link, clock: Clock) -> None:
+    def __init__(self, kind: ListKind, link: Link, clock: Clock, *, read_only: bool = False) -> None:
         super().__init__(id=f"pane-{kind.name}", classes="pane")
         self.kind = kind
         self._link = link
+        self._read_only = read_only
         self._clock = clock
         self._group = 0
         self._loaded: Loaded[Record] = Loaded(kind.newest_first)
         self._fetched = False
         self._dirty = True
         self._fresh = range(0)
+        # Held rather than looked up: an answer may come when the screen is already being taken down.
+        self.table = VirtualTable(
+            kind.columns, self._rows(), empty=system_text("Loading …"), id=f"table-{kind.name}"
+        )
+        self._heading_shown: Content = self._heading()
+        self._heading_line = Static(self._heading_shown, classes="heading")
+        self._side = DetailPanel(classes="side")
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             with Vertical(classes="list"):
-                yield Static(self._heading(), classes="heading")
-                yield VirtualTable(
-                    self.kind.columns,
-                    self._rows(),
-                    empty=system_text("Loading …"),
-                    id=f"table-{self.kind.name}",
-                )
-            yield DetailPanel(classes="side")
-
-    @property
-    def table(self) -> VirtualTable:
-        return self.query_one(VirtualTable)
+                yield self._heading_line
+                yield self.table
+            yield self._side
 
     @property
     def link_status(self) -> LinkStatus:
         return self._link.status
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("act", "new"):
+            return self._offers(of_row=action == "act")
         return len(self.kind.groups) > 1 if action == "next_group" else True
+
+    def _offers(self, *, of_row: bool) -> bool:
+        """What a role or a read-only profile can't do is not on the menu, rather than refused later."""
+        if self._read_only or self._link.me is None:
+            return False
+        choices = row_actions if of_row else list_actions
+        return bool(choices(self.kind.list_operation, self._link.me.role))
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
@@ -143,11 +162,12 @@ class ListPane(Vertical):
         """Another second: ages move, and only cells that read differently are painted."""
         if self._fetched:
             self.table.show(self._rows())
+            self._show_heading()
             self._show_side()
 
     def set_stale(self, stale: bool) -> None:
         self.table.stale = stale
-        self.query_one(DetailPanel).set_stale(stale)
+        self._side.set_stale(stale)
         if stale:
             # Nobody waits for answers that will not come; everything is asked for again after the return.
             self.workers.cancel_node(self)
@@ -185,7 +205,9 @@ class ListPane(Vertical):
             self._take(self._loaded.merged(after, page))
 
     async def fetch_one(self, record: Record) -> Record:
-        """The same thing again, as it is now."""
+        """The same thing again, as it is now; where nothing gives just one, as the list has it."""
+        if self.kind.get_operation is None or self.kind.asked is None:
+            return self.record(str(id_of(record))) or record
         answer: Record = await self._link.call(self.kind.get_operation, self.kind.asked(str(id_of(record))))
         return answer
 
@@ -195,7 +217,7 @@ class ListPane(Vertical):
             self._fetched = True
             self.table.empty = system_text(self.kind.empty)
         self.table.show(self._rows())
-        self.query_one(".heading", Static).update(self._heading())
+        self._show_heading()
         self._show_side()
 
     def _rows(self) -> LoadedRows[Record]:
@@ -206,7 +228,18 @@ class ListPane(Vertical):
         count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if self._fetched else "…"
         group = self.kind.groups[self._group].title
         title = system_text(f"{self.kind.title} ", "bold")
-        return title + system_text(f"{count} {group}".rstrip(), "$foreground-muted")
+        return title + system_text(f"{count} {group}".rstrip() + self._above(), "$foreground-muted")
+
+    def _above(self) -> str:
+        """The cursor's line stays where it is, so what comes in above it is out of sight; say that it is there."""
+        above = self.table.scroll_offset.y
+        return f"   ↑ {above:,} above" if above else ""
+
+    def _show_heading(self) -> None:
+        heading = self._heading()
+        if not heading.is_same(self._heading_shown):
+            self._heading_shown = heading
+            self._heading_line.update(heading)
 
     # Keys
 
@@ -224,7 +257,17 @@ class ListPane(Vertical):
         top = self.table.scroll_offset.y
         if top not in self._fresh or top + self.table.size.height not in self._fresh:
             self._dirty = True
+        self._show_heading()
         self._show_side()
+
+    def action_act(self) -> None:
+        row_id = self.table.cursor_id
+        record = None if row_id is None else self.record(row_id)
+        if record is not None:
+            self.post_message(self.ActionWanted(self, record))
+
+    def action_new(self) -> None:
+        self.post_message(self.ActionWanted(self, None))
 
     def action_open(self) -> None:
         self.table.action_choose_row()
@@ -239,7 +282,7 @@ class ListPane(Vertical):
         self._fetched = False
         self.table.empty = system_text("Loading …")
         self.table.show(self._rows())
-        self.query_one(".heading", Static).update(self._heading())
+        self._show_heading()
         self.refetch()
 
     # Detail
@@ -256,4 +299,4 @@ class ListPane(Vertical):
             return
         row_id = self.table.cursor_id
         record = None if row_id is None else self.record(row_id)
-        self.query_one(DetailPanel).show(FactSheet() if record is None else self.facts_of(record))
+        self._side.show(FactSheet() if record is None else self.facts_of(record))

@@ -26,8 +26,11 @@ class DetailPanel(VerticalScroll, can_focus=False):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Only a sheet that reads differently is painted again."""
-        shown = self._sheet.laid_out(self.scrollable_content_region.width)
+        """Only a sheet that reads differently is painted again; none before there is a place for it."""
+        width = self.scrollable_content_region.width
+        if not width:
+            return
+        shown = self._sheet.laid_out(width)
         if not shown.is_same(self._shown):
             self._shown = shown
             self._lines.update(shown)

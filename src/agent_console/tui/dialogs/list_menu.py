@@ -1,0 +1,43 @@
+"""The lists that have no key of their own."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from agent_console.repository.operations import NOUNS
+from agent_console.tui.agent_text import system_text
+
+NAME_CELLS = 22
+
+
+def _line(noun: str) -> Content:
+    name = system_text(noun.replace("_", " ").capitalize().ljust(NAME_CELLS))
+    return name + system_text(NOUNS[noun], "$foreground-muted")
+
+
+class ListMenu(ModalScreen[str | None]):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,7", "leave", "Back", id="lists.close")]
+
+    def __init__(self, nouns: tuple[str, ...]) -> None:
+        super().__init__()
+        self._nouns = nouns
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(system_text("More lists", "bold"), classes="about")
+            yield OptionList(*(Option(_line(noun), id=noun) for noun in self._nouns))
+            yield Static(system_text("Enter open   Esc back", "$foreground-muted"), classes="hint")
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, message: OptionList.OptionSelected) -> None:
+        self.dismiss(message.option.id)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
