@@ -227,8 +227,27 @@ begin
     perform from agents a
       where a.team_id = new.team_id and a.id = new.agent_id and a.revoked_at is null and a.deleted_at is null;
     if found then
-        perform move_in_pool(new.team_id, case tg_op when 'UPDATE' then old.presence end, new.presence);
+        perform move_in_pool(new.team_id, old.presence, new.presence);
     end if;
+    return null;
+end
+$$;
+
+-- Once for a whole statement: many agents may come in with one.
+create function count_newcomers() returns trigger
+language plpgsql as $$
+begin
+    insert into pool_counts as c (team_id, shard, online, error, offline, unknown)
+    select n.team_id, pg_backend_pid() % 16,
+           count(*) filter (where n.presence = 'online'), count(*) filter (where n.presence = 'error'),
+           count(*) filter (where n.presence = 'offline'), count(*) filter (where n.presence = 'unknown')
+      from newcomers n
+      join agents a on a.team_id = n.team_id and a.id = n.agent_id
+     where a.revoked_at is null and a.deleted_at is null
+     group by n.team_id
+    on conflict (team_id, shard) do update
+       set online = c.online + excluded.online, error = c.error + excluded.error,
+           offline = c.offline + excluded.offline, unknown = c.unknown + excluded.unknown;
     return null;
 end
 $$;
@@ -252,7 +271,7 @@ end
 $$;
 
 create trigger agent_runtime_counted_first after insert on agent_runtime
-    for each row execute function count_presence();
+    referencing new table as newcomers for each statement execute function count_newcomers();
 create trigger agent_runtime_counted after update of presence on agent_runtime
     for each row when (old.presence is distinct from new.presence) execute function count_presence();
 create trigger agents_counted after update of revoked_at, deleted_at on agents

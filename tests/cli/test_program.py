@@ -29,7 +29,8 @@ def test_every_operation_is_a_verb_that_explains_itself(tmp_path: Path, operatio
     from agent_console.repository.operations import Operation
 
     assert isinstance(operation, Operation)
-    shown = agent_console(operation.noun, operation.action, "--help", home=tmp_path)
+    words = (word.replace("_", "-") for word in (operation.noun, operation.action))
+    shown = agent_console(*words, "--help", home=tmp_path)
 
     assert shown.code == 0
     assert operation.summary.rstrip(".") in " ".join(shown.out.split())

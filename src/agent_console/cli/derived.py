@@ -107,6 +107,8 @@ def _help(info: FieldInfo) -> str:
     words = help_of(info)
     if takes_object(info.annotation):
         words += " @file reads a file, - reads standard input."
+    if takes_several(info.annotation) and not info.is_required() and info.default is None:
+        words += " [] says none; left out, any."
     if default := default_of(info):
         words += f" [default: {default}]"
     return words.strip()
@@ -115,6 +117,8 @@ def _help(info: FieldInfo) -> str:
 def request_of(operation: AnyOperation, given: dict[str, Any]) -> Any:
     """Check what was typed as the server would; the error names the options."""
     values = {name: value for name, value in given.items() if value is not None and value != []}
+    # An empty list is something else than none at all, and has to be said.
+    values = {name: [] if value == ["[]"] else value for name, value in values.items()}
     for name, info in operation.request.model_fields.items():
         if name in values and takes_object(info.annotation):
             values[name] = _json(name, values[name])

@@ -5,6 +5,7 @@ the port.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -89,6 +90,7 @@ async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]
     from agent_console.database.embedded import embedded_postgres
     from agent_console.database.migrate import migrate
     from agent_console.database.roles import APP, with_role
+    from agent_console.repository.postgres.sealed import ensure_key_file
 
     say("Starting PostgreSQL …")
     holding = embedded_postgres(folder, say=say)
@@ -97,6 +99,8 @@ async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]
         say("Bringing the database up to date …")
         administration = server.dsn()
         await asyncio.to_thread(migrate, administration)
+        # Credentials of connectors are sealed with a key that lives beside the database, never in it.
+        os.environ.setdefault("AGENT_CONSOLE_SERVER_KEY_FILE", str(ensure_key_file(folder / "server.key")))
         yield LocalDatabase(administration, with_role(administration, APP))
     finally:
         say("Stopping …")

@@ -1,5 +1,6 @@
 """`serve`: the HTTP server on the profile's database."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,10 +18,13 @@ def database_of(settings: Settings) -> Iterator[tuple[str, str | None]]:
         from agent_console.database.first_team import ensure_team
         from agent_console.database.migrate import migrate
         from agent_console.database.roles import APP, with_role
+        from agent_console.repository.postgres.sealed import ensure_key_file
 
         with embedded_postgres(profile.target.data_folder, say=narrate) as server:
             migrate(server.dsn())
             ensure_team(server.dsn())
+            key_file = ensure_key_file(profile.target.data_folder / "server.key")
+            os.environ.setdefault("AGENT_CONSOLE_SERVER_KEY_FILE", str(key_file))
             yield with_role(server.dsn(), APP), None
         return
     connection = profile.connection()

@@ -4,11 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from agent_console.domain.ids import AgentId, ConnectorId, UserId
+from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, UserId
 from agent_console.domain.records import Instant, PageRequest, Record, Request
 from agent_console.domain.states import Lifecycle, Presence
 
 OFFLINE_AFTER_SECONDS = 90
+HELD_JOBS_CAP = 10_000
 
 
 class Agent(Record):
@@ -48,6 +49,10 @@ class Agent(Record):
     revocation_reason: str | None
     created_at: Instant
     updated_at: Instant
+    lifecycle_changed_at: Instant | None = None
+    open_sessions: int = 0
+    uptime_seconds: int | None = Field(None, description="Since it came online; null while it is not.")
+    bound_collections: tuple[CollectionId, ...] = ()
 
 
 class AgentQuery(PageRequest):
@@ -65,7 +70,7 @@ class AgentAsked(Request):
 
 
 class PoolStatus(Record):
-    """What the badge in the header tells."""
+    """What the badge in the header tells. Held jobs are counted up to a cap; beyond it `capped` is true."""
 
     online_count: int
     idle_count: int
@@ -73,6 +78,7 @@ class PoolStatus(Record):
     offline_count: int
     error_count: int
     at: Instant
+    capped: bool = False
 
     @property
     def state(self) -> Literal["offline", "idle", "running"]:

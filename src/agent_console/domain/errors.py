@@ -27,7 +27,8 @@ class ConsoleError(Exception):
         self.details: Mapping[str, JSONValue] = MappingProxyType(dict(details or {}))
 
     def __init_subclass__(cls) -> None:
-        ERRORS[cls.code] = cls
+        # A narrower error has its parent's code; what crossed HTTP comes back as the parent.
+        ERRORS.setdefault(cls.code, cls)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()

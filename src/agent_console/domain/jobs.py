@@ -1,13 +1,14 @@
 """Jobs as they are shown, listed and asked for."""
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import AwareDatetime, Field, JsonValue, field_validator
 
 from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, JobId, RunId, UserId
 from agent_console.domain.kinds import ParentKind
-from agent_console.domain.records import Instant, PageRequest, Record, Request
+from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
 from agent_console.domain.states import JobStatus
 
 DEPTH_CAP = 10_000
@@ -83,7 +84,9 @@ class JobAsked(Request):
 class NewJob(Request):
     """A job to be done. Without `bound_agent_id` any agent with the required capabilities may take it."""
 
-    type: str = Field(min_length=1, max_length=100, description="What kind of work, such as report.")
+    type: Annotated[str, NotBlank] = Field(
+        min_length=1, max_length=100, description="What kind of work, such as report."
+    )
     payload: dict[str, JsonValue] = Field(description="What the agent gets, a JSON object.")
     priority: int = Field(0, ge=-1000, le=1000, description="Higher is claimed first.")
     required_capabilities: tuple[str, ...] = Field(
@@ -92,7 +95,9 @@ class NewJob(Request):
     bound_agent_id: AgentId | None = Field(None, description="Only this agent may take it.")
     collection_id: CollectionId | None = Field(None, description="The collection it works on.")
     connector_id: ConnectorId | None = Field(None, description="The connector it needs.")
-    tool: str | None = Field(None, min_length=1, max_length=100, description="The tool it runs.")
+    tool: Annotated[str, NotBlank] | None = Field(
+        None, min_length=1, max_length=100, description="The tool it runs."
+    )
     repository: str | None = Field(None, min_length=1, max_length=500, description="The repository it touches.")
     affinity_key: str | None = Field(None, max_length=255, description="A soft preference for one agent.")
     max_attempts: int = Field(3, ge=1, le=100, description="Tries before it is a dead letter.")
@@ -101,13 +106,6 @@ class NewJob(Request):
         None, min_length=1, max_length=255, description="The same key again gives the same job."
     )
     requested_by_user_id: UserId | None = Field(None, description="The person behind the request.")
-
-    @field_validator("type", "tool", "repository")
-    @classmethod
-    def _not_blank(cls, value: str | None) -> str | None:
-        if value is not None and not value.strip():
-            raise ValueError("must not be blank")
-        return value
 
     @field_validator("required_capabilities")
     @classmethod

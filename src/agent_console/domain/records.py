@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Generic, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
 
 
 def shown_time(moment: datetime) -> str:
@@ -12,6 +12,15 @@ def shown_time(moment: datetime) -> str:
 
 
 Instant = Annotated[AwareDatetime, PlainSerializer(shown_time, return_type=str, when_used="json")]
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be blank")
+    return value
+
+
+NotBlank = AfterValidator(_not_blank)
 
 
 class Record(BaseModel):

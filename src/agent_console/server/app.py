@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 
 from agent_console import __version__
 from agent_console.domain.errors import ConsoleError
+from agent_console.repository.postgres.duties import duties_done
 from agent_console.repository.postgres.repository import Backend
 from agent_console.server.failures import add_failures, answer
 from agent_console.server.limits import BodyLimit
@@ -32,7 +33,8 @@ def add_health(app: FastAPI, backend: Backend) -> None:
 def build_app(backend: Backend) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with duties_done(backend):
+            yield
         await backend.close()
 
     app = FastAPI(

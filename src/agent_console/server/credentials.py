@@ -1,40 +1,97 @@
 """Read the credential a request brings; whether it is valid the repository asks the database."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ValidationError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.domain.errors import Unauthorized
 from agent_console.domain.identity import Caller
+from agent_console.domain.ids import TeamId
 from agent_console.domain.secrets import Secret
 from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
+from agent_console.server.bad_credentials import BadCredentials, counted_address, tell
 
 bearer = HTTPBearer(
-    auto_error=False, scheme_name="operator token", description="opt_key_… as shown when it was minted"
+    auto_error=False,
+    scheme_name="key",
+    description="opt_key_… of a person, agt_key_… of an agent or wkt_key_… of a worker, as shown when minted",
 )
 
 
-def repository_for(
-    request: Request, credential: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
-) -> PostgresRepository:
-    """The caller's own view of the database."""
+class _Introduction(BaseModel):
+    """The one part of a public request that says whose door was tried."""
+
+    token: str
+
+
+async def bad_credentials_of(request: Request) -> BadCredentials:
+    """One count for each server, made when it is first needed."""
+    state = request.app.state
+    if not hasattr(state, "bad_credentials"):
+        state.bad_credentials = BadCredentials()
+    counting: BadCredentials = state.bad_credentials
+    return counting
+
+
+@asynccontextmanager
+async def counted(request: Request, counting: BadCredentials, word: str | None) -> AsyncIterator[None]:
+    """Refuse who is shut out; count what turns out to be bad. Without a word it is in the request's body."""
+    address = counted_address(request.client.host if request.client else None)
+    counting.refuse_blocked(address)
+    try:
+        yield
+    except Unauthorized:
+        team_id = _team_of(await _introduced(request) if word is None else word)
+        if (block := counting.failed(address, team_id)) is not None:
+            await tell(request.app.state.backend, block)
+        raise
+
+
+async def _introduced(request: Request) -> str:
+    try:
+        return _Introduction.model_validate_json(await request.body()).token
+    except ValidationError:
+        return ""
+
+
+def _team_of(word: str) -> TeamId | None:
+    try:
+        return Secret.parse(word).team_id
+    except Unauthorized:
+        return None
+
+
+Counting = Annotated[BadCredentials, Depends(bad_credentials_of)]
+
+
+async def repository_for(
+    request: Request,
+    counting: Counting,
+    credential: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+) -> AsyncIterator[PostgresRepository]:
+    """The caller's own view of the database. To bring no credential is no attempt at one."""
     if credential is None:
         raise Unauthorized("This needs a credential.", hint="Send the header: Authorization: Bearer opt_key_…")
     backend: Backend = request.app.state.backend
-    return PostgresRepository(backend, by_token(Secret.parse(credential.credentials)))
+    async with counted(request, counting, credential.credentials):
+        yield PostgresRepository(backend, by_token(Secret.parse(credential.credentials)))
 
 
-def public_repository(request: Request) -> PostgresRepository:
+async def public_repository(request: Request, counting: Counting) -> AsyncIterator[PostgresRepository]:
     """For operations that bring their own credential in their request."""
     backend: Backend = request.app.state.backend
 
     async def nobody(connection: AsyncConnection) -> Caller:
         raise Unauthorized("This needs a credential.")
 
-    return PostgresRepository(backend, nobody)
+    async with counted(request, counting, None):
+        yield PostgresRepository(backend, nobody)
 
 
 PublicRepository = Annotated[PostgresRepository, Depends(public_repository)]

@@ -16,6 +16,7 @@ from agent_console.domain.errors import (
     Invalid,
     JSONValue,
     NotFound,
+    RateLimited,
     Unauthorized,
 )
 
@@ -35,7 +36,9 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def answer(error: ConsoleError, status: int | None = None) -> JSONResponse:
-    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else {}
+    if isinstance(error, RateLimited) and "retry_after" in error.details:
+        headers["Retry-After"] = str(error.details["retry_after"])
     return JSONResponse(error.body(), status or error.status, headers)
 
 

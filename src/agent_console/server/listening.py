@@ -92,6 +92,7 @@ def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=STREAMS_END_SECONDS,
     )
     server = uvicorn.Server(config)

@@ -31,8 +31,9 @@ class Operation(Generic[Asked, Answered]):
 
     `name` is noun.verb and becomes the command line's `noun verb`. Fields of the request that stand in the
     path travel there; the others travel as the query of a GET and as the body of everything else. `audit`
-    names the action that a changing operation writes in its own transaction. A `public` one needs no
-    credential, because it brings its own; a `danger` asks a person twice.
+    names the action that a changing operation writes in its own transaction; one that only `writes` changes
+    something that is no act of anybody's. A `public` one needs no credential, because it brings its own; a
+    `danger` asks a person twice. `waits_seconds` is how much longer than usual the answer may take.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Operation(Generic[Asked, Answered]):
     danger: bool = False
     created: bool = False
     public: bool = False
+    writes: bool = False
+    waits_seconds: float = 0.0
 
     @property
     def noun(self) -> str:
@@ -61,7 +64,7 @@ class Operation(Generic[Asked, Answered]):
 
     @property
     def changes(self) -> bool:
-        return self.audit is not None
+        return self.writes or self.audit is not None
 
 
 AnyOperation = Operation[Any, Any]

@@ -2,17 +2,34 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, exists, func, literal, or_, select, text
+from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, exists, func, literal, or_, select, text
 
-from agent_console.database.tables import agent_connectors, agent_runtime, agents, jobs, users
-from agent_console.domain.agents import OFFLINE_AFTER_SECONDS, Agent, AgentAsked, AgentQuery, PoolStatus
+from agent_console.database.tables import (
+    agent_connectors,
+    agent_runtime,
+    agents,
+    collections,
+    jobs,
+    sessions,
+    users,
+)
+from agent_console.domain.agents import (
+    HELD_JOBS_CAP,
+    OFFLINE_AFTER_SECONDS,
+    Agent,
+    AgentAsked,
+    AgentQuery,
+    PoolStatus,
+)
 from agent_console.domain.errors import NotFound
 from agent_console.domain.ids import AgentId, TeamId
 from agent_console.domain.records import Nothing, Page
-from agent_console.domain.states import JOB_HELD, Presence
+from agent_console.domain.states import JOB_HELD, Lifecycle, Presence, SessionStatus
 from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST, POOL_STATUS
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.work import Work, answers
+
+RUNTIME_SHOWN = ("last_heartbeat_at", "capabilities", "metrics", "lifecycle", "lifecycle_changed_at")
 
 owner = users.alias("owner")
 creator = users.alias("creator")
@@ -45,6 +62,32 @@ CONNECTORS = (
     .where(agent_connectors.c.team_id == agents.c.team_id, agent_connectors.c.agent_id == agents.c.id)
     .scalar_subquery()
 )
+OPEN_SESSIONS = (
+    select(func.count())
+    .select_from(sessions)
+    .where(
+        sessions.c.team_id == agents.c.team_id,
+        sessions.c.agent_id == agents.c.id,
+        # Written out, so that the partial index of open sessions is seen to fit.
+        text(f"sessions.status = {SessionStatus.ACTIVE:d}"),
+    )
+    .scalar_subquery()
+)
+BOUND_COLLECTIONS = (
+    select(func.coalesce(func.array_agg(collections.c.id), text("array[]::uuid[]")))
+    .where(
+        collections.c.team_id == agents.c.team_id,
+        collections.c.bound_agent_id == agents.c.id,
+        collections.c.deleted_at.is_(None),
+    )
+    .scalar_subquery()
+)
+UPTIME = case(
+    (
+        STATUS.in_((Presence.ONLINE.value, Presence.ERROR.value)),
+        cast(func.extract("epoch", func.now() - agent_runtime.c.started_at), Integer),
+    )
+)
 
 
 def status_is(status: Presence) -> ColumnElement[bool]:
@@ -53,15 +96,19 @@ def status_is(status: Presence) -> ColumnElement[bool]:
 
 def living_agents(team_id: TeamId) -> Select[Any]:
     """Agents with all that is shown of them: a few look-ups by key for each row of a page."""
+    in_error = or_(status_is(Presence.ERROR), agent_runtime.c.lifecycle == Lifecycle.ERROR)
     shown = (
         *(agents.c[name] for name in Agent.model_fields if name in agents.c),
-        *(agent_runtime.c[name] for name in ("last_heartbeat_at", "capabilities", "metrics", "lifecycle")),
-        case((status_is(Presence.ERROR), agent_runtime.c.error_message)).label("error_message"),
+        *(agent_runtime.c[name] for name in RUNTIME_SHOWN),
+        case((in_error, agent_runtime.c.error_message)).label("error_message"),
         STATUS.label("status"),
         owner.c.full_name.label("owner"),
         creator.c.full_name.label("created_by"),
         HELD_JOBS.label("current_jobs"),
         CONNECTORS.label("connectors"),
+        OPEN_SESSIONS.label("open_sessions"),
+        BOUND_COLLECTIONS.label("bound_collections"),
+        UPTIME.label("uptime_seconds"),
     )
     runtime = and_(agent_runtime.c.team_id == agents.c.team_id, agent_runtime.c.agent_id == agents.c.id)
     owned = and_(owner.c.team_id == agents.c.team_id, owner.c.id == agents.c.owner_user_id)
@@ -107,33 +154,38 @@ async def get_agent(work: Work, asked: AgentAsked) -> Agent:
     return Agent.model_validate(dict(found))
 
 
-# Served by agent_runtime_presence_idx and jobs_held_idx: what is online and what is held, never the tables.
-POOL = text(f"""
-    with held as (
+# A few rows of pool_counts, which triggers keep, and jobs_held_idx up to the cap: neither grows with the fleet.
+# Silence counts once the sweep has written it down. An agent that holds a job and is online is not idle.
+POOL = text("""
+    with pool as (
+        select coalesce(sum(online), 0) as online, coalesce(sum(error), 0) as error,
+               coalesce(sum(offline + unknown), 0) as offline
+          from pool_counts
+         where team_id = :team_id
+    ), held as (
         select agent_id, count(*) as jobs
-          from jobs
-         where team_id = :team_id and status in ('assigned', 'running')
+          from (select agent_id from jobs
+                 where team_id = :team_id and status in ('assigned', 'running')
+                 order by agent_id limit :cap + 1) as capped
          group by agent_id
-    ), living as (
-        select r.agent_id,
-               case when r.presence in ('online', 'error')
-                     and r.last_heartbeat_at < now() - interval '{OFFLINE_AFTER_SECONDS} seconds'
-                    then 'offline' else r.presence end as presence
-          from agent_runtime r
-          join agents a on a.team_id = r.team_id and a.id = r.agent_id
-         where r.team_id = :team_id and a.deleted_at is null and a.revoked_at is null
+    ), busy as (
+        select coalesce(sum(held.jobs), 0) as jobs, count(r.agent_id) as agents
+          from held
+          left join agent_runtime r
+            on r.team_id = :team_id and r.agent_id = held.agent_id and r.presence = 'online'
     )
-    select count(*) filter (where presence = 'online') as online_count,
-           count(*) filter (where presence = 'online' and held.agent_id is null) as idle_count,
-           count(*) filter (where presence in ('offline', 'unknown')) as offline_count,
-           count(*) filter (where presence = 'error') as error_count,
-           (select coalesce(sum(jobs), 0) from held)::bigint as running_jobs_count,
+    select pool.online as online_count,
+           greatest(pool.online - busy.agents, 0) as idle_count,
+           pool.offline as offline_count,
+           pool.error as error_count,
+           least(busy.jobs, :cap) as running_jobs_count,
+           busy.jobs > :cap as capped,
            now() as at
-      from living left join held using (agent_id)
-""")  # noqa: S608
+      from pool, busy
+""")
 
 
 @answers(POOL_STATUS)
 async def pool_status(work: Work, request: Nothing) -> PoolStatus:
-    found = await work.connection.execute(POOL, {"team_id": work.caller.team_id})
+    found = await work.connection.execute(POOL, {"team_id": work.caller.team_id, "cap": HELD_JOBS_CAP})
     return PoolStatus.model_validate(dict(found.mappings().one()))

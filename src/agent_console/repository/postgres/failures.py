@@ -20,6 +20,12 @@ from agent_console.domain.errors import (
 TAKEN: dict[str, str] = {
     "jobs_scheduled_uq": "This collection already has a scheduled job for this tool.",
     "jobs_idempotency_uq": "This idempotency key is in use.",
+    "agents_name_uq": "Another agent of the team has this name.",
+    "agents_worker_id_uq": "Another agent of the team has this worker id.",
+    "connectors_name_uq": "Another connector of the team has this name.",
+    "collections_name_uq": "Another collection of the team has this name.",
+    "users_email_uq": "Another user of the team has this e-mail address.",
+    "users_subject_uq": "Another user of the team has this subject.",
 }
 
 

@@ -1,5 +1,6 @@
 """Jobs: listing them by keyset pages, reading one, putting one into the queue."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -67,10 +68,10 @@ async def list_jobs(work: Work, query: JobQuery) -> Page[Job]:
 
 @answers(JOBS_GET)
 async def get_job(work: Work, asked: JobAsked) -> Job:
-    return await _job(work, asked.job_id)
+    return await job_of(work, asked.job_id)
 
 
-async def _job(work: Work, job_id: JobId) -> Job:
+async def job_of(work: Work, job_id: JobId) -> Job:
     one = select(jobs.c.team_id, *JOB_COLUMNS).where(jobs.c.team_id == work.caller.team_id, jobs.c.id == job_id)
     found = (await work.connection.execute(with_names(one.subquery()))).mappings().first()
     if found is None:
@@ -80,9 +81,27 @@ async def _job(work: Work, job_id: JobId) -> Job:
 
 @answers(JOBS_CREATE)
 async def create_job(work: Work, new: NewJob) -> Job:
-    team_id = work.caller.team_id
     if new.idempotency_key and (earlier := await _made_before(work, new)):
         return earlier
+    made = await enqueue(work, new)
+    if made is None:
+        return await _first_with_key(work, new)
+    await _tell_audit(work, new, made)
+    return await job_of(work, made.id)
+
+
+@dataclass(frozen=True)
+class Enqueued:
+    id: JobId
+    status: JobStatus
+    at: datetime
+
+
+async def enqueue(work: Work, new: NewJob) -> Enqueued | None:
+    """Put a job into its lane and begin its story; None when its idempotency key was used meanwhile.
+
+    The audit row is the caller's: an act that makes a job on the way is one act.
+    """
     bound_agent_id, connector_id = await _route(work, new)
     lane_id = await lane_of(
         work,
@@ -99,7 +118,7 @@ async def create_job(work: Work, new: NewJob) -> Job:
         .values(
             new.model_dump(exclude={"required_capabilities", "bound_agent_id", "connector_id"})
             | {
-                "team_id": team_id,
+                "team_id": work.caller.team_id,
                 "id": job_id,
                 "lane_id": lane_id,
                 "required_capabilities": list(new.required_capabilities),
@@ -117,9 +136,9 @@ async def create_job(work: Work, new: NewJob) -> Job:
         .returning(jobs.c.created_at, jobs.c.status)
     )
     if (row := made.first()) is None:
-        return await _first_with_key(work, new)
-    await _tell(work, job_id, new, row.status, row.created_at)
-    return await _job(work, job_id)
+        return None
+    await _tell_story(work, job_id, row.status)
+    return Enqueued(job_id, JobStatus(row.status), row.created_at)
 
 
 async def _made_before(work: Work, new: NewJob) -> Job | None:
@@ -129,7 +148,7 @@ async def _made_before(work: Work, new: NewJob) -> Job | None:
     )
     if (found := (await work.connection.execute(known)).scalar()) is None:
         return None
-    earlier = await _job(work, JobId.of(found))
+    earlier = await job_of(work, JobId.of(found))
     if (earlier.type, earlier.payload) != (new.type, new.payload):
         raise Conflict(
             "This idempotency key was used for another job.",
@@ -156,6 +175,8 @@ async def _route(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId |
             collections.c.id == new.collection_id,
             collections.c.deleted_at.is_(None),
         )
+        # Shared, so that nobody deletes it between this look and the job that refers to it.
+        wanted = wanted.with_for_update(read=True)
         collection = (await work.connection.execute(wanted)).first()
         if collection is None:
             raise NotFound(f"There is no collection {new.collection_id}.")
@@ -167,7 +188,11 @@ async def _route(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId |
         bound_agent_id = collection.bound_agent_id or bound_agent_id
         connector_id = connector_id or collection.connector_id
     if new.connector_id is not None:
-        known = select(connectors.c.id).where(connectors.c.team_id == team_id, connectors.c.id == new.connector_id)
+        known = select(connectors.c.id).where(
+            connectors.c.team_id == team_id,
+            connectors.c.id == new.connector_id,
+            connectors.c.deleted_at.is_(None),
+        ).with_for_update(read=True)
         if (await work.connection.execute(known)).first() is None:
             raise NotFound(f"There is no connector {new.connector_id}.")
     if bound_agent_id is not None:
@@ -182,8 +207,8 @@ async def _route(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId |
     return bound_agent_id, connector_id
 
 
-async def _tell(work: Work, job_id: JobId, new: NewJob, status: str, at: datetime) -> None:
-    """The job's story, the audit trail and those who watch."""
+async def _tell_story(work: Work, job_id: JobId, status: str) -> None:
+    """The first line of the job's story, and a word to those who watch."""
     await work.connection.execute(
         insert(job_events).values(
             team_id=work.caller.team_id,
@@ -194,16 +219,19 @@ async def _tell(work: Work, job_id: JobId, new: NewJob, status: str, at: datetim
             created_by_user_id=work.caller.user_id,
         )
     )
+    work.announce(Topic.JOBS, job_id)
+
+
+async def _tell_audit(work: Work, new: NewJob, made: Enqueued) -> None:
     facts: dict[str, str | int | bool | None] = {
         "type": new.type,
         "priority": new.priority,
         "bound_agent_id": None if new.bound_agent_id is None else str(new.bound_agent_id),
         "collection_id": None if new.collection_id is None else str(new.collection_id),
-        "scheduled": status == JobStatus.SCHEDULED.value,
+        "scheduled": made.status is JobStatus.SCHEDULED,
     }
-    event = AuditEvent(action=JOB_CREATED, resource_type="job", resource_id=str(job_id), metadata=facts)
-    await audit.append(work, event, at)
-    work.announce(Topic.JOBS, job_id)
+    event = AuditEvent(action=JOB_CREATED, resource_type="job", resource_id=str(made.id), metadata=facts)
+    await audit.append(work, event, made.at)
 
 
 # Counting stops at the cap: a screen never pays for the size of the table. One part per state, each written

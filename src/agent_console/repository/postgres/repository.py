@@ -1,19 +1,57 @@
 """The repository that speaks to PostgreSQL directly: every rule that needs the database is kept here."""
 
 from collections.abc import AsyncGenerator
-from typing import Self
+from typing import Any, Self
 
 from agent_console.domain.permissions import require_permission
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change
-from agent_console.repository.postgres import agents, jobs, me
+from agent_console.repository.postgres import (
+    agent_changes,
+    agents,
+    collections,
+    connector_credentials,
+    connectors,
+    hosted,
+    jobs,
+    me,
+    new_agents,
+    operator_tokens,
+    presence,
+    registration,
+    registration_tokens,
+    sessions,
+    team_settings,
+    users,
+    worker_tokens,
+)
 from agent_console.repository.postgres.changes import Announcer, Listener
 from agent_console.repository.postgres.database import Database
 from agent_console.repository.postgres.identify import Identify, by_name
-from agent_console.repository.postgres.work import Work, handler_of
+from agent_console.repository.postgres.own_pace import own_pace_of
+from agent_console.repository.postgres.presence import Heartbeats
+from agent_console.repository.postgres.work import Handler, Work, handler_of
 
 # Importing the modules is what fills the table of handlers.
-ANSWERING = (agents, jobs, me)
+ANSWERING = (
+    agent_changes,
+    agents,
+    collections,
+    connector_credentials,
+    connectors,
+    hosted,
+    jobs,
+    me,
+    new_agents,
+    operator_tokens,
+    presence,
+    registration,
+    registration_tokens,
+    sessions,
+    team_settings,
+    users,
+    worker_tokens,
+)
 
 
 class Backend:
@@ -23,6 +61,7 @@ class Backend:
         self.database = Database(dsn, pool_size=pool_size)
         self.announcer = Announcer(self.database)
         self.listener = Listener(listen_dsn or dsn)
+        self.heartbeats = Heartbeats(self.database, self.announcer)
 
     async def ready(self) -> None:
         """Raise what keeps us from working: no database, or not the schema we know."""
@@ -31,6 +70,7 @@ class Backend:
 
     async def close(self) -> None:
         await self.listener.close()
+        await self.heartbeats.close()
         await self.announcer.close()
         await self.database.close()
 
@@ -43,17 +83,36 @@ class PostgresRepository:
         self._identify = identify
         self._owns_backend = owns_backend
 
-    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
-        return await self._backend.database.within_time(self._answer(operation, request))
+    @property
+    def backend(self) -> Backend:
+        return self._backend
 
-    async def _answer(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+    @property
+    def identify(self) -> Identify:
+        return self._identify
+
+    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+        if (at_own_pace := own_pace_of(operation)) is not None:
+            answer: Answered = await at_own_pace(self, request)
+            return answer
+        return await self.in_one_transaction(operation, handler_of(operation), request)
+
+    async def in_one_transaction(
+        self, operation: Operation[Asked, Any], handler: Handler[Asked, Answered], request: Asked
+    ) -> Answered:
+        """Let the handler work for the caller, who must have the right to the operation."""
+        return await self._backend.database.within_time(self._answer(operation, handler, request))
+
+    async def _answer(
+        self, operation: Operation[Asked, Any], handler: Handler[Asked, Answered], request: Asked
+    ) -> Answered:
         database = self._backend.database
         async with database.changing() if operation.changes else database.reading() as connection:
             caller = None if operation.public else await self._identify(connection)
             if caller is not None and operation.permission is not None:
                 require_permission(caller.role, operation.permission, operation.name)
             work = Work(connection, caller)
-            answer: Answered = await handler_of(operation)(work, request)
+            answer = await handler(work, request)
         for topic, row in work.notices:
             self._backend.announcer.announce(work.caller.team_id, topic, row)
         return answer

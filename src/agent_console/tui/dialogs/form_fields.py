@@ -39,7 +39,7 @@ def _field(name: str, info: FieldInfo) -> FormField:
     elif takes_object(info.annotation):
         words.append("A JSON object.")
     elif takes_several(info.annotation):
-        words.append("Several with commas between.")
+        words.append("Several with commas between; [] is none.")
     label = name.removesuffix("_id").replace("_", " ")
     return FormField(name, label, " ".join(words).strip(), info.is_required(), default_of(info))
 
@@ -69,6 +69,8 @@ def request_from(
 
 
 def _value(annotation: Any, text: str) -> object:
+    if takes_several(annotation) and text.strip() == "[]":
+        return []
     if takes_several(annotation):
         return [item.strip() for item in text.split(",")]
     if takes_object(annotation):

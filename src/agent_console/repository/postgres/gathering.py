@@ -1,0 +1,125 @@
+"""Do together what is waiting at the same time: one statement for many callers, each with its own answer."""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, SchemaMismatch, TimedOut
+
+Group = TypeVar("Group", bound=Hashable)
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+AT_MOST = 64
+AT_ONCE = 2
+
+
+@dataclass(eq=False)
+class _Waiting(Generic[Item, Answer]):
+    item: Item
+    key: Hashable
+    answer: "asyncio.Future[Answer]"
+
+    def fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+@dataclass(eq=False)
+class _Line(Generic[Item, Answer]):
+    """Who waits in one group, and the tasks that work for it."""
+
+    waiting: "deque[_Waiting[Item, Answer]]" = field(default_factory=deque)
+    workers: "set[asyncio.Task[None]]" = field(default_factory=set)
+
+    def take(self, limit: int) -> "list[_Waiting[Item, Answer]]":
+        """The next batch. Of two items with one key the second waits: a statement writes a row once."""
+        taken: dict[Hashable, _Waiting[Item, Answer]] = {}
+        left: deque[_Waiting[Item, Answer]] = deque()
+        while self.waiting and len(taken) < limit:
+            waiting = self.waiting.popleft()
+            if waiting.answer.done():
+                continue
+            if waiting.key in taken:
+                left.append(waiting)
+            else:
+                taken[waiting.key] = waiting
+        self.waiting.extendleft(reversed(left))
+        return list(taken.values())
+
+
+class Gatherer(Generic[Group, Item, Answer]):
+    """Hands whatever is waiting in a group to `do`, which gives one answer, or one refusal, for each item.
+
+    There is no timer: the first item is done at once, and whatever comes while it is being done makes the
+    next batch. A batch that fails as a whole is done again one by one, so that nobody pays for another's
+    mistake; only when the database itself is away is everyone told so.
+    """
+
+    def __init__(
+        self,
+        do: Callable[[Group, Sequence[Item]], Awaitable[Sequence[Answer | ConsoleError]]],
+        *,
+        at_most: int = AT_MOST,
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self._do = do
+        self._at_most = at_most
+        self._at_once = at_once
+        self._lines: defaultdict[Group, _Line[Item, Answer]] = defaultdict(_Line)
+
+    async def add(self, group: Group, key: Hashable, item: Item) -> Answer:
+        line = self._lines[group]
+        waiting = _Waiting[Item, Answer](item, key, asyncio.get_running_loop().create_future())
+        line.waiting.append(waiting)
+        # A second worker is worth its connection only when the first can't take everyone.
+        if not line.workers or (len(line.workers) < self._at_once and len(line.waiting) > self._at_most):
+            worker = asyncio.create_task(self._work(group, line))
+            line.workers.add(worker)
+            worker.add_done_callback(line.workers.discard)
+        return await waiting.answer
+
+    async def _work(self, group: Group, line: _Line[Item, Answer]) -> None:
+        while batch := line.take(self._at_most):
+            try:
+                await self._do_batch(group, batch)
+            except BaseException as error:
+                stopped = TimedOut("The program is stopping.") if not isinstance(error, Exception) else error
+                for waiting in batch:
+                    waiting.fail(stopped)
+                raise
+        if not line.waiting and self._lines.get(group) is line and len(line.workers) <= 1:
+            del self._lines[group]
+
+    async def _do_batch(self, group: Group, batch: "list[_Waiting[Item, Answer]]") -> None:
+        try:
+            answers = await self._do(group, [waiting.item for waiting in batch])
+        except (DatabaseUnavailable, SchemaMismatch, TimedOut) as away:
+            for waiting in batch:
+                waiting.fail(away)
+        except ConsoleError as error:
+            if len(batch) == 1:
+                batch[0].fail(error)
+                return
+            for waiting in batch:
+                await self._do_batch(group, [waiting])
+        else:
+            for waiting, answer in zip(batch, answers, strict=True):
+                if isinstance(answer, ConsoleError):
+                    waiting.fail(answer)
+                elif not waiting.answer.done():
+                    waiting.answer.set_result(answer)
+
+    async def close(self) -> None:
+        """What is being done may end; nobody new is taken."""
+        workers = {worker for line in self._lines.values() for worker in line.workers}
+        if not workers:
+            return
+        await asyncio.wait(workers, timeout=1.0)
+        for worker in workers:
+            worker.cancel()
+            with suppress(asyncio.CancelledError, ConsoleError):
+                await worker
