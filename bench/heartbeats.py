@@ -17,14 +17,12 @@ from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 import psycopg
-from sqlalchemy.ext.asyncio import AsyncConnection
 from tests.support.clusters import reachable_folder
 
 from agent_console.database.embedded import embedded_postgres
 from agent_console.database.migrate import migrate
 from agent_console.database.roles import APP, with_role
 from agent_console.domain.agents import AgentQuery
-from agent_console.domain.identity import Caller
 from agent_console.domain.ids import AgentId, TeamId, UserId
 from agent_console.domain.presence import Heartbeat
 from agent_console.domain.records import Nothing
@@ -70,16 +68,6 @@ RUNTIME = """
 """
 
 
-class ShownKey:
-    """Identifies by a key that the statement itself can prove, as the server's credentials do."""
-
-    def __init__(self, secret: Secret) -> None:
-        self.secret = secret
-
-    async def __call__(self, connection: AsyncConnection) -> Caller:
-        return await by_token(self.secret)(connection)
-
-
 def add_team(dsn: str, slug: str, count: int) -> tuple[TeamId, list[AgentId]]:
     team_id, owner = TeamId.new(), UserId.new()
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -116,7 +104,7 @@ async def heartbeat_ratio(dsn: str, team_id: TeamId, agents: list[AgentId], call
         for key in keys:
             connection.execute("update agents set api_key_hash = %s where id = %s", (key.hash, key.owner))
     backend = Backend(with_role(dsn, APP), pool_size=8)
-    repositories = [PostgresRepository(backend, ShownKey(key)) for key in keys]
+    repositories = [PostgresRepository(backend, by_token(key)) for key in keys]
     connections = [await psycopg.AsyncConnection.connect(dsn, autocommit=True) for _ in range(min(callers, 32))]
     free: asyncio.LifoQueue[psycopg.AsyncConnection[tuple[object, ...]]] = asyncio.LifoQueue()
     for connection_ in connections:

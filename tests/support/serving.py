@@ -15,7 +15,8 @@ from agent_console.server.listening import address_of, listening_socket
 async def serving(dsn: str, *, port: int = 0) -> AsyncIterator[str]:
     """Yields the server's address."""
     listening = listening_socket("127.0.0.1", port)
-    config = uvicorn.Config(build_app(Backend(dsn)), log_level="error", proxy_headers=False, timeout_graceful_shutdown=1)
+    app = build_app(Backend(dsn))
+    config = uvicorn.Config(app, log_level="error", proxy_headers=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listening]))
     try:

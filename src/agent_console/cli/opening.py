@@ -40,15 +40,18 @@ async def _imported(*modules: str) -> None:
 
 
 @asynccontextmanager
-async def opened(profile: Profile, say: Say) -> AsyncIterator["Repository"]:
-    """The profile's repository, with everything behind it started and, at the end, stopped again."""
+async def opened(profile: Profile, say: Say, *, with_duties: bool = False) -> AsyncIterator["Repository"]:
+    """The profile's repository, with everything behind it started and, at the end, stopped again.
+
+    Whoever stays for long in a direct session does the duties meanwhile: there may be no server to do them.
+    """
     async with AsyncExitStack() as stack:
         if isinstance(profile.target, Remote):
             yield await stack.enter_async_context(await _remote(profile, profile.target.url))
         elif isinstance(profile.target, Embedded):
             database = await stack.enter_async_context(local_database(profile.target.data_folder, say))
             await _first_team(database)
-            yield await stack.enter_async_context(await direct(database.working, None, profile))
+            yield await stack.enter_async_context(direct(database.working, None, profile, with_duties))
         else:
             connection = profile.connection()
             if connection is None:
@@ -56,14 +59,23 @@ async def opened(profile: Profile, say: Say) -> AsyncIterator["Repository"]:
             listen = connection.listen_dsn
             listen_dsn = listen.get_secret_value() if listen else None
             dsn = connection.dsn.get_secret_value()
-            yield await stack.enter_async_context(await direct(dsn, listen_dsn, profile))
+            yield await stack.enter_async_context(direct(dsn, listen_dsn, profile, with_duties))
 
 
-async def direct(dsn: str, listen_dsn: str | None, profile: Profile) -> "Repository":
-    await _imported("sqlalchemy.ext.asyncio", "agent_console.repository.postgres.repository")
+@asynccontextmanager
+async def direct(
+    dsn: str, listen_dsn: str | None, profile: Profile, with_duties: bool
+) -> AsyncIterator["Repository"]:
+    await _imported("sqlalchemy.ext.asyncio", "agent_console.repository.postgres.duties")
+    from agent_console.repository.postgres.duties import duties_done
     from agent_console.repository.postgres.repository import open_direct
 
-    return open_direct(dsn, listen_dsn=listen_dsn, team=profile.team, user=profile.user)
+    async with AsyncExitStack() as stack:
+        opened_for = open_direct(dsn, listen_dsn=listen_dsn, team=profile.team, user=profile.user)
+        repository = await stack.enter_async_context(opened_for)
+        if with_duties and not profile.read_only:
+            await stack.enter_async_context(duties_done(repository.backend))
+        yield repository
 
 
 async def _remote(profile: Profile, url: str) -> "Repository":

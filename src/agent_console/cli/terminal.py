@@ -28,7 +28,7 @@ def console(options: Mapping[str, object]) -> int:
     def opening(settings: "Settings", say: Say) -> "AbstractAsyncContextManager[Repository]":
         from agent_console.cli.opening import opened
 
-        return opened(settings.profile, say)
+        return opened(settings.profile, say, with_duties=True)
 
     return open_console(options, opening)
 

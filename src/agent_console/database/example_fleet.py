@@ -206,15 +206,18 @@ class _Filling:
 
 def keep_alive(dsn: str) -> None:
     """The example agents are puppets: while the demo runs, somebody has to send their heartbeats."""
-    online = [agent.name for agent in EXAMPLE_AGENTS if agent.presence in ("online", "error")]
-    of_fleet = (
-        select(agents.c.team_id, agents.c.id)
-        .join(teams, teams.c.id == agents.c.team_id)
-        .where(teams.c.slug == TEAM, agents.c.name.in_(online))
-        .subquery()
-    )
-    beat = update_rows(agent_runtime).where(
-        agent_runtime.c.team_id == of_fleet.c.team_id, agent_runtime.c.agent_id == of_fleet.c.id
-    )
     with refused(dsn), administration_engine(dsn).begin() as connection:
-        connection.execute(beat.values(last_heartbeat_at=func.now()))
+        for agent in EXAMPLE_AGENTS:
+            if agent.presence not in ("online", "error"):
+                continue
+            puppet = (
+                select(agents.c.team_id, agents.c.id)
+                .join(teams, teams.c.id == agents.c.team_id)
+                .where(teams.c.slug == TEAM, agents.c.name == agent.name)
+                .subquery()
+            )
+            beat = update_rows(agent_runtime).where(
+                agent_runtime.c.team_id == puppet.c.team_id, agent_runtime.c.agent_id == puppet.c.id
+            )
+            said = {"presence": agent.presence, "error_message": agent.error}
+            connection.execute(beat.values(last_heartbeat_at=func.now(), **said))

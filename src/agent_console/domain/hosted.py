@@ -11,7 +11,6 @@ from agent_console.domain.records import Record, Request
 from agent_console.domain.states import Lifecycle
 from agent_console.domain.tokens import ShownOnce
 
-HOSTED_PER_OWNER = 10
 IDLE_AFTER_SECONDS = 300
 HIBERNATE_AFTER_SECONDS = 1800
 

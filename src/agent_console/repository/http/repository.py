@@ -53,11 +53,12 @@ class HttpRepository:
     async def _send(self, operation: Operation[Asked, Answered], request: Asked) -> httpx.Response:
         values: dict[str, Any] = request.model_dump(mode="json", exclude_unset=True)
         path = operation.path.format_map({name: values.pop(name) for name in operation.path_fields})
+        timeout = httpx.Timeout(ANSWER_SECONDS + operation.waits_seconds, connect=CONNECT_SECONDS)
         try:
             if operation.verb is Verb.GET:
                 given = {name: value for name, value in values.items() if value is not None}
-                return await self._client.get(path, params=given)
-            return await self._client.request(operation.verb.value, path, json=values)
+                return await self._client.get(path, params=given, timeout=timeout)
+            return await self._client.request(operation.verb.value, path, json=values, timeout=timeout)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         except ValueError as error:

@@ -56,6 +56,7 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.agents import get_agent
 from agent_console.repository.postgres.release import close_sessions, release_jobs
 from agent_console.repository.postgres.work import Work, answers
+from agent_console.repository.postgres.worker_tokens import end_worker_tokens
 
 Facts = Mapping[str, str | int | bool | None]
 DELETABLE = (Lifecycle.STOPPED, Lifecycle.ERROR)
@@ -237,6 +238,7 @@ async def delete_agent(work: Work, asked: AgentAsked) -> Agent:
         "memberships": await _leave_threads(work, asked.agent_id),
     }
     await _take_nothing(work, asked.agent_id)
+    await end_worker_tokens(work, agent.worker_id)
     team_id = work.caller.team_id
     await work.connection.execute(
         delete(agent_connectors).where(

@@ -1,6 +1,7 @@
 """Who is calling: asked of the database with every call, so that a revoked right ends at once."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -111,7 +112,7 @@ def by_token(secret: Secret) -> Identify:
         case OperatorTokenId():
             return lambda connection: _person(connection, secret)
         case AgentId():
-            return lambda connection: _agent(connection, secret)
+            return ByAgentKey(secret)
         case WorkerTokenId():
             return lambda connection: _worker(connection, secret)
         case _:
@@ -119,6 +120,16 @@ def by_token(secret: Secret) -> Identify:
                 "A registration token only lets an agent in; it is no credential.",
                 hint="Register with it, and use the key that comes with the answer.",
             )
+
+
+@dataclass(frozen=True)
+class ByAgentKey:
+    """An agent's own key. It can be seen from outside, so that a heartbeat can prove it in its own statement."""
+
+    secret: Secret
+
+    async def __call__(self, connection: AsyncConnection) -> Caller:
+        return await _agent(connection, self.secret)
 
 
 async def _person(connection: AsyncConnection, secret: Secret) -> Caller:

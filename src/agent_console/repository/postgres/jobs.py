@@ -188,11 +188,15 @@ async def _route(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId |
         bound_agent_id = collection.bound_agent_id or bound_agent_id
         connector_id = connector_id or collection.connector_id
     if new.connector_id is not None:
-        known = select(connectors.c.id).where(
-            connectors.c.team_id == team_id,
-            connectors.c.id == new.connector_id,
-            connectors.c.deleted_at.is_(None),
-        ).with_for_update(read=True)
+        known = (
+            select(connectors.c.id)
+            .where(
+                connectors.c.team_id == team_id,
+                connectors.c.id == new.connector_id,
+                connectors.c.deleted_at.is_(None),
+            )
+            .with_for_update(read=True)
+        )
         if (await work.connection.execute(known)).first() is None:
             raise NotFound(f"There is no connector {new.connector_id}.")
     if bound_agent_id is not None:

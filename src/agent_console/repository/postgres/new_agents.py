@@ -9,11 +9,12 @@ from agent_console.database.tables import agent_runtime, agents, users
 from agent_console.domain.agent_changes import AgentImport
 from agent_console.domain.agents import Agent
 from agent_console.domain.errors import Conflict, NotFound
-from agent_console.domain.hosted import HOSTED_PER_OWNER, HostedAgent, NewHostedAgent
+from agent_console.domain.hosted import HostedAgent, NewHostedAgent
 from agent_console.domain.ids import AgentId, UserId
 from agent_console.domain.kinds import UserKind
 from agent_console.domain.secrets import Secret
 from agent_console.domain.states import Lifecycle, Presence
+from agent_console.domain.team_settings import HOSTED_PER_OWNER
 from agent_console.repository.operations.agents import (
     AGENT_HOSTED,
     AGENT_IMPORTED,
@@ -28,6 +29,7 @@ from agent_console.repository.postgres.agent_changes import (
     shown,
     tell,
 )
+from agent_console.repository.postgres.team_settings import setting_value
 from agent_console.repository.postgres.work import Work, answers
 
 IMPORTED = ("name", "hostname", "os_info", "version", "connector_ref", "profile", "max_concurrent_jobs")
@@ -67,11 +69,12 @@ async def _require_room(work: Work) -> None:
         agents.c.deleted_at.is_(None),
         agents.c.hosted,
     )
-    if (await work.connection.execute(hosted)).scalar_one() >= HOSTED_PER_OWNER:
+    quota = await setting_value(work.connection, work.caller.team_id, HOSTED_PER_OWNER)
+    if (await work.connection.execute(hosted)).scalar_one() >= quota:
         raise Conflict(
-            f"You own {HOSTED_PER_OWNER} hosted agents, and that is the most one person may.",
+            f"You own {quota} hosted agents, and that is the most one person may.",
             hint="Delete one that is stopped or in error.",
-            details={"quota": HOSTED_PER_OWNER},
+            details={"quota": quota},
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from json import dumps
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import Row, text
@@ -26,7 +26,7 @@ from agent_console.repository.port import Topic
 from agent_console.repository.postgres.changes import Announcer
 from agent_console.repository.postgres.database import Database
 from agent_console.repository.postgres.gathering import Gatherer
-from agent_console.repository.postgres.identify import Identify
+from agent_console.repository.postgres.identify import ByAgentKey, Identify
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 
 if TYPE_CHECKING:
@@ -93,14 +93,6 @@ ASKED_BY_LIFECYCLE = {
     Lifecycle.STOPPING: CommandName.STOP,
     Lifecycle.STOPPED: CommandName.STOP,
 }
-
-
-@runtime_checkable
-class ByAgentKey(Protocol):
-    """A way to identify a caller that shows the key it goes by, so that the statement can prove it."""
-
-    @property
-    def secret(self) -> Secret: ...
 
 
 @dataclass(frozen=True)
