@@ -11,19 +11,33 @@ from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import DEPTH_CAP, JobQuery
 from agent_console.domain.states import JobStatus
 from agent_console.repository.postgres.jobs import DEPTH, newest_jobs, with_names
+from tests.conftest import FLEET_TEMPLATE
+from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
+
+# One worker runs them all, so that the crowd is made once.
+pytestmark = pytest.mark.xdist_group("plans")
 
 JOBS = 30_000
 Q, R, S, F = JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.SUCCEEDED, JobStatus.FAILED
 
 
-@pytest.fixture
-def crowded(fleet: Fleet) -> Iterator[tuple[Fleet, Connection]]:
+@pytest.fixture(scope="module")
+def crowd(templates: TemplateDatabase) -> Iterator[Fleet]:
+    """Many jobs, made once: nothing here changes them."""
+    templates.clone(FLEET_TEMPLATE, "crowd")
+    fleet = Fleet(templates.cluster.dsn("crowd"))
     fleet.add_jobs(JOBS, status="succeeded")
     fleet.add_jobs(JOBS, status="queued", type="crawl", since="2031-01-01")
     fleet.execute("analyze")
-    with create_engine(sqlalchemy_url(fleet.administration), poolclass=NullPool).connect() as connection:
-        yield fleet, connection
+    yield fleet
+    templates.drop("crowd")
+
+
+@pytest.fixture
+def crowded(crowd: Fleet) -> Iterator[tuple[Fleet, Connection]]:
+    with create_engine(sqlalchemy_url(crowd.administration), poolclass=NullPool).connect() as connection:
+        yield crowd, connection
 
 
 def rows_touched(plan: str) -> int:
