@@ -277,7 +277,7 @@ async def test_a_deleted_agent_is_gone_with_all_that_let_it_act(repository: Repo
     assert fleet.one("select api_key_hash from agents where id = %s", atlas) != key
     assert fleet.one("select full_name from users where id = %s", deleted.system_user_id) == "Agent: atlas"
     facts = {"jobs": 1, "routes": 2, "sessions": 1, "memberships": 1}
-    assert audited(fleet) == [("agent.delete", str(atlas), facts, None)]
+    assert audited(fleet) == [("agent.deleted", str(atlas), facts, None)]
 
 
 @pytest.mark.rule("R002-40", "R000-44")

@@ -17,6 +17,7 @@ async def names(repository: Repository, query: AgentQuery) -> list[str]:
     return [agent.name for agent in (await repository.call(AGENTS_LIST, query)).items]
 
 
+@pytest.mark.rule("R004-56")
 async def test_pages_follow_each_other_without_gap_or_repeat(repository: Repository) -> None:
     seen: list[str] = []
     after: str | None = None

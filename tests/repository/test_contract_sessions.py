@@ -48,8 +48,18 @@ def audited(fleet: Fleet, kind: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.rule(
-    *("R004-3", "R004-32", "R004-33", "R004-34", "R004-35", "R004-36", "R004-37", "R004-50", "R004-51", "R004-69"),
-    *("R004-52", "U004-13"),
+    "R004-3",
+    "R004-32",
+    "R004-33",
+    "R004-34",
+    "R004-35",
+    "R004-36",
+    "R004-37",
+    "R004-50",
+    "R004-51",
+    "R004-52",
+    "R004-69",
+    "U004-13",
 )
 async def test_a_session_is_opened_read_and_closed_once(repository: Repository, fleet: Fleet) -> None:
     atlas = fleet.agent_id("atlas")
@@ -71,8 +81,8 @@ async def test_a_session_is_opened_read_and_closed_once(repository: Repository, 
     assert again == closed
     assert fleet.one("select last_session_ended_at from agent_runtime where agent_id = %s", atlas) == ended
     assert audited(fleet, "session") == [
-        ("session.open", str(opened.id), {"agent_id": str(atlas)}),
-        ("session.close", str(opened.id), {"agent_id": str(atlas)}),
+        ("session.created", str(opened.id), {"agent_id": str(atlas)}),
+        ("session.closed", str(opened.id), {"agent_id": str(atlas)}),
     ]
 
 

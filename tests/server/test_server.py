@@ -36,7 +36,7 @@ async def test_readiness_says_why_not() -> None:
     assert alive.status_code == 200
 
 
-@pytest.mark.rule("U003-5")
+@pytest.mark.rule("U003-5", "R004-74")
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "code"),
     [

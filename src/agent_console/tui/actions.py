@@ -1,13 +1,16 @@
 """What can be done, derived from the declared operations.
 
-A row's actions are the changing operations that lie below the path of its list; a list's own are those of its
-noun that need no path. Whoever declares an operation has thereby put it into the console.
+A row's actions are the changing operations that are addressed by its kind of id and nothing else; a list's own
+are those of its noun that need no id. Whoever declares an operation has thereby put it into the console.
 """
 
 from dataclasses import dataclass
+from typing import get_args
 
+from agent_console.domain.ids import Id
 from agent_console.domain.permissions import GRANTS, Permission, Role
 from agent_console.repository.operations import OPERATIONS, AnyOperation
+from agent_console.repository.operations.fields import value_type
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,22 @@ def _offered(operation: AnyOperation, role: Role) -> bool:
 
 
 def row_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
-    """What this role can do to one thing of a list: whatever lies below the list's own path."""
+    """What this role can do to one thing of a list: whatever is addressed by that kind of id alone."""
+    kind = id_kind(listing)
     return tuple(
         Action(operation, _title(operation, listing))
         for operation in OPERATIONS
         if _offered(operation, role)
-        and operation.path.startswith(f"{listing.path}/{{")
         and len(operation.path_fields) == 1
+        and value_type(operation.request.model_fields[operation.path_fields[0]].annotation) is kind
     )
+
+
+def id_kind(listing: AnyOperation) -> type[Id]:
+    """The kind of id that the records of a list have."""
+    record = get_args(listing.answer.model_fields["items"].annotation)[0]
+    found: type[Id] = value_type(record.model_fields["id"].annotation)
+    return found
 
 
 def list_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:

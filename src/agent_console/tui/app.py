@@ -276,13 +276,26 @@ class ConsoleApp(TerminalApp[None]):
         from agent_console.tui.panes.every import MORE, further_pane
 
         noun = await self.push_screen_wait(ListMenu(tuple(MORE)))
-        if noun is None:
-            return
-        if not any(pane.kind.name == noun for pane in self._panes):
-            pane = further_pane(noun, self.link, self._clock, read_only=self._facts.read_only)
+        if noun is not None:
+            await self._show_pane(further_pane(noun, self.link, self._clock, read_only=self._facts.read_only))
+
+    async def _show_pane(self, pane: "ListPane") -> None:
+        """A pane that is there already is shown as it was left."""
+        if not any(known.id == pane.id for known in self._panes):
             await self._switcher.add_content(pane)
             self._panes += (pane,)
-        self.action_pane(noun)
+        self.action_pane(pane.kind.name)
+
+    def on_list_pane_sessions_wanted(self, message: "ListPane.SessionsWanted") -> None:
+        self.run_worker(self._show_sessions(message.agent), group=DOING)
+
+    async def _show_sessions(self, agent: "Record") -> None:
+        from agent_console.domain.agents import Agent
+        from agent_console.tui.panes.every import sessions_pane
+
+        if isinstance(agent, Agent):
+            pane = sessions_pane(agent, self.link, self._clock, read_only=self._facts.read_only)
+            await self._show_pane(pane)
 
     def on_list_pane_opened(self, message: "ListPane.Opened") -> None:
         from agent_console.tui.panes.detail_screen import DetailScreen

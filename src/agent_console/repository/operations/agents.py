@@ -14,6 +14,7 @@ from agent_console.domain.agents import Agent, AgentAsked
 from agent_console.domain.audit import audit_action
 from agent_console.domain.hosted import HostedAgent, LifecycleMove, NewHostedAgent
 from agent_console.domain.permissions import Permission
+from agent_console.domain.states import Lifecycle
 from agent_console.repository.operations.declared import AnyOperation, Operation, Verb
 
 AGENT_RENAMED = audit_action("agent.rename")
@@ -22,10 +23,12 @@ AGENT_RESUMED = audit_action("agent.resume")
 AGENT_LIMITED = audit_action("agent.limit", "max_concurrent_jobs")
 AGENT_CONFIGURED = audit_action("agent.configure", "connector_ref", "profile")
 AGENT_REVOKED = audit_action("agent.revoke", "sessions", "jobs")
-AGENT_DELETED = audit_action("agent.delete", "sessions", "jobs", "routes", "memberships")
+AGENT_DELETED = audit_action("agent.deleted", "sessions", "jobs", "routes", "memberships")
 AGENT_IMPORTED = audit_action("agent.import", "owner_user_id", "replaced")
-AGENT_HOSTED = audit_action("agent.host", "cpu_millicores", "memory_mb")
+AGENT_HOSTED = audit_action("agent.created", "cpu_millicores", "memory_mb")
 AGENT_MOVED = audit_action("agent.move", "from", "to", "sessions", "jobs")
+AGENT_STARTED = audit_action("agent.started", "from", "to", "sessions", "jobs")
+AGENT_STOPPED = audit_action("agent.stopped", "from", "to", "sessions", "jobs")
 
 AGENTS_COUNT = Operation(
     name="agents.count",
@@ -139,6 +142,12 @@ AGENTS_MOVE = Operation(
     permission=Permission.WORK_QUEUE,
     audit=AGENT_MOVED,
 )
+
+
+def move_action(to: Lifecycle) -> str:
+    """What the trail calls a move: starting and stopping have names of their own."""
+    return {Lifecycle.RUNNING: AGENT_STARTED, Lifecycle.STOPPED: AGENT_STOPPED}.get(to, AGENT_MOVED)
+
 
 AGENTS: tuple[AnyOperation, ...] = (
     AGENTS_COUNT,

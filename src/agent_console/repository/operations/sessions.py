@@ -14,8 +14,8 @@ from agent_console.domain.sessions import (
 )
 from agent_console.repository.operations.declared import AnyOperation, Operation, Verb
 
-SESSION_OPENED = audit_action("session.open", "agent_id")
-SESSION_CLOSED = audit_action("session.close", "agent_id")
+SESSION_OPENED = audit_action("session.created", "agent_id")
+SESSION_CLOSED = audit_action("session.closed", "agent_id")
 SESSIONS_ALL_CLOSED = audit_action("session.close_all", "sessions")
 
 SESSIONS_OPEN = Operation(

@@ -13,7 +13,7 @@ from agent_console.domain.identity import Caller
 from agent_console.domain.ids import AgentId, TeamId
 from agent_console.domain.permissions import Role
 from agent_console.domain.states import LIFECYCLE_MOVES, Lifecycle, require_move
-from agent_console.repository.operations.agents import AGENT_MOVED, AGENTS_MOVE
+from agent_console.repository.operations.agents import AGENTS_MOVE, move_action
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.agent_changes import change, close, locked_agent, release, shown, tell
 from agent_console.repository.postgres.work import Work, answers
@@ -56,7 +56,7 @@ async def move_agent(work: Work, asked: LifecycleMove) -> Agent:
         facts["jobs"] = await release(work, asked.agent_id, why)
     await set_lifecycle(work, asked.agent_id, asked.to, asked.reason)
     await change(work, asked.agent_id)
-    await tell(work, AGENT_MOVED, asked.agent_id, agent.at, facts, asked.reason)
+    await tell(work, move_action(asked.to), asked.agent_id, agent.at, facts, asked.reason)
     return await shown(work, asked.agent_id)
 
 
@@ -122,5 +122,5 @@ async def audit_move(
 ) -> None:
     """A move that nobody asked for is the system's own act."""
     facts = {"from": was.name.lower(), "to": now.name.lower()}
-    event = AuditEvent(AGENT_MOVED, "agent", str(agent_id), metadata=facts)
+    event = AuditEvent(move_action(now), "agent", str(agent_id), metadata=facts)
     await audit.append_for(connection, team_id, SYSTEM, event, at)

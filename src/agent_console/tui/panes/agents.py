@@ -78,5 +78,5 @@ AGENTS = ListKind(
     asked=lambda row_id: AgentAsked(agent_id=AgentId.parse(row_id)),
     cells=agent_cells,
     facts=agent_facts,
-    empty="No agents yet.\nAn administrator mints a registration token; an agent registers with it.",
+    empty="No agents yet.\nAn administrator mints a registration token;\nan agent registers with it.",
 )

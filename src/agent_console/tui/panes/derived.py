@@ -1,6 +1,6 @@
 """Lists that need no hand-made look: derived from the operation that lists them and what its records show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, get_args
 
@@ -27,20 +27,24 @@ def listing_of(noun: str) -> AnyOperation:
     return next(operation for operation in OPERATIONS if operation.name == f"{noun}.list")
 
 
-def derived_kind(noun: str, topic: Topic) -> ListKind:
-    """The list of a noun, as its operations and its records describe it."""
+def derived_kind(noun: str, topic: Topic, *, of: Mapping[str, str] | None = None, title: str = "") -> ListKind:
+    """The list of a noun, as its operations and its records describe it.
+
+    `of` holds the ids that a list below something else needs, such as the agent whose sessions are shown.
+    """
+    above = dict(of or {})
     listing = listing_of(noun)
     record: type[Record] = get_args(listing.answer.model_fields["items"].annotation)[0]
     getter = next((op for op in OPERATIONS if op.name == f"{noun}.get"), None)
     names = tuple(name for name in (record.columns or tuple(record.model_fields)) if name != "id")
     return ListKind(
-        name=noun,
-        title=noun.replace("_", " ").capitalize(),
+        name="-".join((noun, *above.values())),
+        title=title or noun.replace("_", " ").capitalize(),
         topics=frozenset({topic}),
         columns=tuple(_column(record, name, place) for place, name in enumerate(names)),
         newest_first=is_newest_first(listing),
         list_operation=listing,
-        query=_query_of(listing.request),
+        query=_query_of(listing.request, above),
         get_operation=getter,
         asked=_asked_of(getter),
         cells=lambda row, now: tuple(value_text(getattr(row, name), now) for name in names),
@@ -53,8 +57,8 @@ def is_newest_first(listing: AnyOperation) -> bool:
     return "newest first" in listing.summary
 
 
-def _query_of(model: type[Request]) -> Callable[[str, int, str | None], Request]:
-    return lambda group, limit, after: model.model_validate({"limit": limit, "after": after})
+def _query_of(model: type[Request], above: dict[str, str]) -> Callable[[str, int, str | None], Request]:
+    return lambda group, limit, after: model.model_validate(above | {"limit": limit, "after": after})
 
 
 def _asked_of(getter: AnyOperation | None) -> Callable[[str], Request] | None:

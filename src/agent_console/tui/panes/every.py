@@ -1,5 +1,7 @@
 """Every pane: those with a look and a key of their own, and those derived from their operations."""
 
+from agent_console.domain.agents import Agent
+from agent_console.domain.safe_text import safe_text
 from agent_console.repository.port import Topic
 from agent_console.tui.link import Clock, Link
 from agent_console.tui.panes import detail_screen
@@ -23,6 +25,14 @@ MORE: dict[str, Topic] = {
 
 def every_pane(link: Link, clock: Clock, *, read_only: bool) -> tuple[ListPane, ...]:
     return tuple(ListPane(kind, link, clock, read_only=read_only) for kind in (AGENTS, JOBS))
+
+
+def sessions_pane(agent: Agent, link: Link, clock: Clock, *, read_only: bool) -> ListPane:
+    """The sessions of one agent."""
+    of_agent = derived_kind(
+        "sessions", Topic.SESSIONS, of={"agent_id": str(agent.id)}, title=f"Sessions of {safe_text(agent.name)}"
+    )
+    return ListPane(of_agent, link, clock, read_only=read_only)
 
 
 def further_pane(noun: str, link: Link, clock: Clock, *, read_only: bool) -> ListPane:

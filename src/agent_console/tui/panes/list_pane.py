@@ -17,7 +17,7 @@ from textual.widgets import Static
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import Id
 from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record, Request
-from agent_console.repository.operations import AnyOperation
+from agent_console.repository.operations import AGENTS_LIST, AnyOperation
 from agent_console.repository.port import Change, Topic
 from agent_console.tui.actions import list_actions, row_actions
 from agent_console.tui.agent_text import system_text
@@ -75,6 +75,7 @@ class ListPane(Vertical):
         Binding("n", "new", "New", id="list.new"),
         Binding("f", "next_group", "Filter", id="list.group"),
         Binding("enter", "open", "Open", id="list.open"),
+        Binding("s", "sessions", "Sessions", id="list.sessions", show=False),
         Binding("r", "refresh", "Refresh", id="list.refresh", show=False),
     ]
 
@@ -93,6 +94,13 @@ class ListPane(Vertical):
             super().__init__()
             self.pane = pane
             self.record = record
+
+    class SessionsWanted(Message):
+        """Somebody wants to see the sessions of an agent."""
+
+        def __init__(self, agent: Record) -> None:
+            super().__init__()
+            self.agent = agent
 
     class Refused(Message):
         """Fetching was refused for a reason of its own, not because the connection is gone."""
@@ -132,6 +140,8 @@ class ListPane(Vertical):
         return self._link.status
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "sessions":
+            return self.kind.list_operation is AGENTS_LIST
         if action in ("act", "new"):
             return self._offers(of_row=action == "act")
         return len(self.kind.groups) > 1 if action == "next_group" else True
@@ -265,6 +275,12 @@ class ListPane(Vertical):
         record = None if row_id is None else self.record(row_id)
         if record is not None:
             self.post_message(self.ActionWanted(self, record))
+
+    def action_sessions(self) -> None:
+        row_id = self.table.cursor_id
+        record = None if row_id is None else self.record(row_id)
+        if record is not None:
+            self.post_message(self.SessionsWanted(record))
 
     def action_new(self) -> None:
         self.post_message(self.ActionWanted(self, None))
