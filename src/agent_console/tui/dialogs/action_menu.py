@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from agent_console.tui.actions import Action
 from agent_console.tui.agent_text import system_text
 
-TITLE_CELLS = 16
+TITLE_CELLS = 20
 
 
 def _line(action: Action) -> Content:
