@@ -6,7 +6,7 @@ from textual.content import Content
 
 from agent_console.domain.agents import Agent, AgentAsked, AgentQuery
 from agent_console.domain.ids import AgentId
-from agent_console.domain.spans import ago
+from agent_console.domain.spans import ago, span
 from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_text, system_text
@@ -38,6 +38,15 @@ def agent_cells(agent: Agent, now: datetime) -> tuple[Content, ...]:
     )
 
 
+def load_of(agent: Agent) -> str:
+    """Shares as percentages, anything else as the agent sent it."""
+    shown = (
+        f"{name} {value:.0%}" if isinstance(value, float) and 0 <= value <= 1 else f"{name} {value}"
+        for name, value in agent.metrics.items()
+    )
+    return ", ".join(shown) or "-"
+
+
 def agent_facts(agent: Agent, now: datetime) -> FactSheet:
     facts: list[SheetPart] = [
         Heading(agent_text(agent.name, "bold", limit=255)),
@@ -52,12 +61,17 @@ def agent_facts(agent: Agent, now: datetime) -> FactSheet:
         reason = agent_text(agent.drain_reason or "no reason given", limit=500)
         facts.append(Fact("drained", system_text(f"{ago(agent.drained_at, now)} ago: ") + reason))
     facts += [
+        *([Fact("lifecycle", system_text(agent.lifecycle.name.lower()))] if agent.lifecycle else []),
         Fact("last seen", system_text(f"{ago(agent.last_heartbeat_at, now)}")),
+        Fact("up for", system_text("-" if agent.uptime_seconds is None else span(agent.uptime_seconds))),
         Fact("jobs", system_text(f"{agent.current_jobs} of at most {agent.max_concurrent_jobs}")),
+        Fact("sessions", system_text(f"{agent.open_sessions} open")),
+        Fact("load", agent_text(load_of(agent), limit=300)),
         Fact("host", agent_text(agent.hostname or "-", limit=255)),
         Fact("system", agent_text(agent.os_info or "-", limit=255)),
         Fact("version", agent_text(agent.version or "-", limit=50)),
         Fact("capabilities", agent_text(", ".join(agent.capabilities) or "-", limit=2000)),
+        Fact("collections", system_text(", ".join(map(str, agent.bound_collections)) or "-")),
         Fact("connectors", system_text(", ".join(map(str, agent.connectors)) or "-")),
         Fact("key", system_text(f"{agent.api_key_prefix}…")),
         Fact("owner", agent_text(agent.owner, limit=300)),
