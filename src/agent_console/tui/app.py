@@ -222,8 +222,8 @@ class ConsoleApp(TerminalApp[None]):
         if up:
             self._pool_is_dirty = True
             self._step()
-            # Which keys there are depends on who we are, and only the other side knows that.
-            self.refresh_bindings()
+        # Which keys there are depends on who we are, and on whether anything can be done at all.
+        self.refresh_bindings()
         self._show_header()
 
     @on(Heard)

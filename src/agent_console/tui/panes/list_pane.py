@@ -147,8 +147,8 @@ class ListPane(Vertical):
         return len(self.kind.groups) > 1 if action == "next_group" else True
 
     def _offers(self, *, of_row: bool) -> bool:
-        """What a role or a read-only profile can't do is not on the menu, rather than refused later."""
-        if self._read_only or self._link.me is None:
+        """What can't be done now, by this role or on a read-only profile is not on the menu, not refused later."""
+        if self._read_only or self._link.me is None or self._link.status.state is not LinkState.UP:
             return False
         choices = row_actions if of_row else list_actions
         return bool(choices(self.kind.list_operation, self._link.me.role))

@@ -1,0 +1,42 @@
+"""The job queue: all of it, each group of it, one job of it."""
+
+import pytest
+
+from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Size, dimensions
+from tests.support.fleet import Fleet
+from tests.tui_console.stage import console, directly
+
+BOTH = pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
+GROUPS = {"waiting": 1, "held": 2, "failed": 3, "done": 4}
+
+
+@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY, WIDE], ids=dimensions)
+def test_all_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+    assert looks_right(console(directly(still_fleet.working)), size, "3")
+
+
+@pytest.mark.parametrize("theme", ["light", "ansi"])
+def test_all_jobs_in_other_colours(looks_right: LooksRight, still_fleet: Fleet, theme: str) -> None:
+    assert looks_right(console(directly(still_fleet.working), theme=theme), USUAL, "3")
+
+
+@BOTH
+@pytest.mark.parametrize("group", GROUPS)
+def test_one_group(looks_right: LooksRight, still_fleet: Fleet, size: Size, group: str) -> None:
+    assert looks_right(console(directly(still_fleet.working)), size, "3", *["f"] * GROUPS[group])
+
+
+@BOTH
+def test_marked_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+    keys = ("3", "space", "space", "down", "space", "home")
+
+    assert looks_right(console(directly(still_fleet.working)), size, *keys)
+
+
+@BOTH
+def test_a_running_job(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+    assert looks_right(console(directly(still_fleet.working)), size, "3", "down", "down", "enter")
+
+
+def test_a_dead_letter(looks_right: LooksRight, still_fleet: Fleet) -> None:
+    assert looks_right(console(directly(still_fleet.working)), USUAL, "3", "f", "f", "f", "enter")

@@ -1,0 +1,109 @@
+"""What others do is on the screen within a second, and the operator's place in the list stays."""
+
+import pytest
+
+from agent_console.domain.jobs import NewJob
+from agent_console.repository.operations import JOBS_CREATE
+from agent_console.repository.port import Topic
+from agent_console.tui.link import Opening
+from tests.support.fleet import Fleet
+from tests.tui_console.conftest import SomebodyElse
+from tests.tui_console.stage import (
+    all_jobs,
+    announce,
+    cells,
+    console,
+    header_text,
+    loaded,
+    press,
+    row_ids,
+    shown_text,
+    until,
+)
+
+REPORT = NewJob(type="report", payload={})
+LATER_THAN_THE_FLEET = "2100-01-01"
+END_ALL_WORK = """
+    update jobs
+       set status = 'succeeded', finished_at = now(), claimed_by = null, lease_expires_at = null,
+           lease_seconds = null
+     where status in ('assigned', 'running')
+"""
+
+
+async def test_a_job_somebody_else_creates_appears_within_a_second(
+    opening: Opening, somebody_else: SomebodyElse
+) -> None:
+    app = console(opening)
+    async with app.run_test(size=(80, 24)) as pilot, somebody_else() as other:
+        await loaded(pilot)
+        await press(pilot, "3")
+
+        made = await other.call(JOBS_CREATE, REPORT)
+
+        await until(lambda: str(made.id) in row_ids(app.pane), "the new job", within=1.0)
+        assert cells(app.pane, str(made.id))[:2] == ["○ queued", "report"]
+
+
+async def test_the_cursor_stays_on_its_job_while_jobs_come_in_above(opening: Opening, fleet: Fleet) -> None:
+    app = console(opening)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "3", "down", "down", "down")
+        table = app.pane.table
+        job, line, count = table.cursor_id, table.cursor_index, len(table.source)
+
+        fleet.add_jobs(7, since=LATER_THAN_THE_FLEET)
+        announce(fleet, Topic.JOBS)
+
+        await until(lambda: len(table.source) == count + 7, "the new jobs", within=1.0)
+        assert table.cursor_id == job
+        assert line is not None
+        assert table.cursor_index == line + 7
+        assert table.cursor_index - table.scroll_offset.y == line
+        await until(lambda: "↑ 7 above" in shown_text(app), "a word about what is out of sight")
+
+
+async def test_more_new_jobs_than_a_page_begin_the_list_anew(fleet: Fleet, opening: Opening) -> None:
+    app = console(opening)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "3")
+
+        fleet.add_jobs(300, since=LATER_THAN_THE_FLEET)
+        announce(fleet, Topic.JOBS)
+
+        newest = all_jobs(fleet)
+        await until(lambda: row_ids(app.pane)[0] == newest[0], "the newest job", within=1.0)
+        shown = row_ids(app.pane)
+        assert shown == newest[: len(shown)]
+
+
+async def test_marks_survive_a_refresh(opening: Opening, somebody_else: SomebodyElse) -> None:
+    app = console(opening)
+    async with app.run_test(size=(80, 24)) as pilot, somebody_else() as other:
+        await loaded(pilot)
+        await press(pilot, "3", "space", "down", "space")
+        marks = app.pane.table.marks
+
+        made = await other.call(JOBS_CREATE, REPORT)
+        await until(lambda: str(made.id) in row_ids(app.pane), "the refresh")
+
+        assert len(marks) == 2
+        assert app.pane.table.marks == marks
+
+
+@pytest.mark.rule("U000-10", "U000-12")
+async def test_the_pool_badge_follows_within_a_second(opening: Opening, fleet: Fleet) -> None:
+    app = console(opening)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        assert "● 6 running" in header_text(app)
+
+        fleet.execute(END_ALL_WORK)
+        announce(fleet, Topic.JOBS)
+        await until(lambda: "◌ 6 idle" in header_text(app), "idle", within=1.0)
+
+        fleet.execute("update agent_runtime set presence = 'offline', error_message = null")
+        announce(fleet, Topic.AGENTS)
+        await until(lambda: "○ Offline" in header_text(app), "offline", within=1.0)
