@@ -6,16 +6,10 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import AgentId, UserId
-from agent_console.domain.records import Record, Request
+from agent_console.domain.records import NotBlank, Record, Request
 from agent_console.domain.redact import redact
 
 AGENT_COUNT_CAP = 10_000
-
-
-def given(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    return text
 
 
 def without_secrets(text: str) -> str:
@@ -25,10 +19,10 @@ def without_secrets(text: str) -> str:
     return text
 
 
-AgentName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(given)]
-Reason = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(given), AfterValidator(redact)]
+AgentName = Annotated[str, Field(min_length=1, max_length=255), NotBlank]
+Reason = Annotated[str, Field(min_length=1, max_length=500), NotBlank, AfterValidator(redact)]
 ConnectorRef = Annotated[
-    str, Field(min_length=1, max_length=500), AfterValidator(given), AfterValidator(without_secrets)
+    str, Field(min_length=1, max_length=500), NotBlank, AfterValidator(without_secrets)
 ]
 Concurrency = Annotated[int, Field(ge=1, le=1000)]
 Capabilities = Annotated[tuple[str, ...], Field(max_length=200), AfterValidator(normal_capabilities)]
