@@ -187,8 +187,13 @@ async def test_closing_waits_for_the_end_of_what_was_opened() -> None:
     assert watched.ended == 1
 
 
-async def test_closing_before_it_was_started_is_nothing() -> None:
-    await Watched().link.close()
+async def test_what_was_closed_before_it_was_started_is_not_started() -> None:
+    watched = Watched()
+    await watched.link.close()
+
+    watched.link.start(watched.opening)
+
+    assert not watched.link.is_started
 
 
 def test_the_pauses_grow_and_stay_long(monkeypatch: pytest.MonkeyPatch) -> None:

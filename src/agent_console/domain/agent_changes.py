@@ -21,9 +21,7 @@ def without_secrets(text: str) -> str:
 
 AgentName = Annotated[str, Field(min_length=1, max_length=255), NotBlank]
 Reason = Annotated[str, Field(min_length=1, max_length=500), NotBlank, AfterValidator(redact)]
-ConnectorRef = Annotated[
-    str, Field(min_length=1, max_length=500), NotBlank, AfterValidator(without_secrets)
-]
+ConnectorRef = Annotated[str, Field(min_length=1, max_length=500), NotBlank, AfterValidator(without_secrets)]
 Concurrency = Annotated[int, Field(ge=1, le=1000)]
 Capabilities = Annotated[tuple[str, ...], Field(max_length=200), AfterValidator(normal_capabilities)]
 

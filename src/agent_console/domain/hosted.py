@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from agent_console.domain.agent_changes import AgentName, Reason, given
+from agent_console.domain.agent_changes import AgentName, Reason
 from agent_console.domain.agents import Agent
 from agent_console.domain.ids import AgentId
-from agent_console.domain.records import Record, Request
+from agent_console.domain.records import NotBlank, Record, Request
 from agent_console.domain.states import Lifecycle
 from agent_console.domain.tokens import ShownOnce
 
@@ -19,7 +19,7 @@ class NewHostedAgent(Request):
     name: AgentName = Field(description="Unique in the team.")
     cpu_millicores: int = Field(500, ge=100, le=4000, description="Thousandths of a core.")
     memory_mb: int = Field(512, ge=128, le=8192, description="Megabytes of memory.")
-    runtime_version: Annotated[str, AfterValidator(given)] = Field(
+    runtime_version: Annotated[str, NotBlank] = Field(
         "latest", min_length=1, max_length=100, description="Which runtime it is started with."
     )
 

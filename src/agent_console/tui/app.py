@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -112,8 +112,9 @@ class ConsoleApp(TerminalApp[None]):
     def on_mount(self) -> None:
         super().on_mount()
         self._notice.follow(self.link.status)
-        self.call_after_refresh(self.run_worker, self._bring_panes())
+        self.call_after_refresh(self._bring_panes)
 
+    @work
     async def _bring_panes(self) -> None:
         """Paint first: settings, models, operations and panes come behind the first frame, off the event loop."""
         try:
@@ -131,6 +132,9 @@ class ConsoleApp(TerminalApp[None]):
         panes = every_pane(self.link, self._clock, read_only=setup.read_only)
         for pane in panes:
             await self._switcher.add_content(pane)
+        if not all(pane.is_attached for pane in panes):
+            # Somebody left meanwhile, and the screen is being taken down.
+            return
         self._panes = panes
         self.action_pane("agents")
         self.link.start(setup.opening)
@@ -176,7 +180,7 @@ class ConsoleApp(TerminalApp[None]):
 
         if self._pool_is_dirty and not is_waiting(self, POOL):
             self._pool_is_dirty = False
-            self.run_worker(self._fetch_pool(), group=POOL)
+            self._fetch_pool()
 
     def _tick(self) -> None:
         self._show_header()
@@ -192,6 +196,7 @@ class ConsoleApp(TerminalApp[None]):
         for listener in self._listeners():
             listener.heard(REFETCH)
 
+    @work(group=POOL)
     async def _fetch_pool(self) -> None:
         from agent_console.domain.records import Nothing
         from agent_console.repository.operations import POOL_STATUS
@@ -323,8 +328,9 @@ class ConsoleApp(TerminalApp[None]):
         if not self._leaving:
             self._leaving = True
             self._notice.follow(LinkStatus(LinkState.STARTING, "Leaving …"))
-            self.run_worker(self._leave())
+            self._leave()
 
+    @work
     async def _leave(self) -> None:
         await self.link.close()
         self.exit()

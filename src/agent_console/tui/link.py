@@ -106,6 +106,8 @@ class Link:
     # Its life
 
     def start(self, opening: Opening) -> None:
+        if self._closing:
+            return
         self._running = asyncio.create_task(self._run(opening), name="link")
 
     @property
@@ -114,11 +116,11 @@ class Link:
 
     async def close(self) -> None:
         """End, and wait until everything that was started for us has ended too."""
+        first, self._closing = not self._closing, True
         if self._running is None:
             return
-        if not self._closing:
+        if first:
             # Once: a second cancellation would hit what the first one is putting in order.
-            self._closing = True
             self._running.cancel()
         await asyncio.wait({self._running})
 

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -76,12 +77,13 @@ class DetailScreen(Screen[None]):
     def step(self) -> None:
         if self._dirty and not self._is_gone and not is_waiting(self, ITSELF):
             self._dirty = False
-            self.run_worker(self._fetch(), group=ITSELF)
+            self._fetch()
 
     def tick(self) -> None:
         sheet = self._pane.facts_of(self._record)
         self._panel.show(FactSheet((GONE_FOR_GOOD, *sheet.parts)) if self._is_gone else sheet)
 
+    @work(group=ITSELF)
     async def _fetch(self) -> None:
         try:
             self._record = await self._pane.fetch_one(self._record)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -197,10 +197,15 @@ class ListPane(Vertical):
         top = max(0, self.table.scroll_offset.y - AHEAD)
         wanted = min(PAGE_LIMIT_MAX, self.table.size.height + 2 * AHEAD)
         self._fresh = range(top, top + wanted)
-        self._start_fetching(top, wanted, AROUND)
+        self._fetch_around(self._loaded.last_before(top), wanted)
 
-    def _start_fetching(self, start: int, limit: int, what: str) -> None:
-        self.run_worker(self._fetch(self._loaded.last_before(start), limit), group=what)
+    @work(group=AROUND)
+    async def _fetch_around(self, after: Id | None, limit: int) -> None:
+        await self._fetch(after, limit)
+
+    @work(group=MORE)
+    async def _fetch_more(self, after: Id | None, limit: int) -> None:
+        await self._fetch(after, limit)
 
     async def _fetch(self, after: Id | None, limit: int) -> None:
         group = self._group
@@ -256,7 +261,7 @@ class ListPane(Vertical):
     @on(NearEnd)
     def _more(self) -> None:
         if self._fetched and not self._loaded.complete and not is_waiting(self, MORE):
-            self._start_fetching(len(self._loaded.records), PAGE_LIMIT_MAX, MORE)
+            self._fetch_more(self._loaded.last_before(len(self._loaded.records)), PAGE_LIMIT_MAX)
 
     @on(RowChosen)
     def _chosen(self, message: RowChosen) -> None:
