@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-WORKERS ?= 2
+# Tests wait for databases and terminals more than they compute: twice the cores keeps the cores busy.
+WORKERS ?= 4
 unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test check lint types contracts format bench screenshots clean
