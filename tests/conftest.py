@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,11 @@ from tests.support.fleet import AT, Fleet
 EMPTY_TEMPLATE = "template_empty"
 FLEET_TEMPLATE = "template_fleet"
 _numbers = itertools.count(1)
+
+# A run that was started in the background ignores these, and so would every program that a test starts.
+for ignored, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, default)
 
 # They change what Textual paints; a picture must not depend on who runs the tests.
 for name in ("NO_COLOR", "TEXTUAL_THEME", "COLORTERM", "FORCE_COLOR"):
