@@ -7,7 +7,7 @@ the port.
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -95,6 +95,19 @@ async def remote(url: str, token: str) -> "Repository":
     return HttpRepository(url, token)
 
 
+async def _entered(holding: "AbstractContextManager[EmbeddedServer]") -> "EmbeddedServer":
+    """Start it off the event loop. Whoever leaves meanwhile waits until it can be stopped again: a thread
+    can't be called back, and nobody else would ever stop what it starts."""
+    starting = asyncio.ensure_future(asyncio.to_thread(holding.__enter__))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait({starting})
+        if starting.exception() is None:
+            await asyncio.to_thread(holding.__exit__, None, None, None)
+        raise
+
+
 @asynccontextmanager
 async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]:
     """The embedded PostgreSQL in this folder, migrated."""
@@ -106,7 +119,7 @@ async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]
 
     say("Starting PostgreSQL …")
     holding = embedded_postgres(folder, say=say)
-    server: EmbeddedServer = await asyncio.to_thread(holding.__enter__)
+    server: EmbeddedServer = await _entered(holding)
     try:
         say("Bringing the database up to date …")
         administration = server.dsn()

@@ -274,8 +274,9 @@ class ConsoleApp(TerminalApp[None]):
 
     def action_more(self) -> None:
         if self._panes and len(self.screen_stack) == 1:
-            self.run_worker(self._choose_list(), group=DOING)
+            self._choose_list()
 
+    @work(group=DOING)
     async def _choose_list(self) -> None:
         from agent_console.tui.dialogs.list_menu import ListMenu
         from agent_console.tui.panes.every import MORE, further_pane
@@ -292,8 +293,9 @@ class ConsoleApp(TerminalApp[None]):
         self.action_pane(pane.kind.name)
 
     def on_list_pane_sessions_wanted(self, message: "ListPane.SessionsWanted") -> None:
-        self.run_worker(self._show_sessions(message.agent), group=DOING)
+        self._show_sessions(message.agent)
 
+    @work(group=DOING)
     async def _show_sessions(self, agent: "Record") -> None:
         from agent_console.domain.agents import Agent
         from agent_console.tui.panes.every import sessions_pane
@@ -311,8 +313,9 @@ class ConsoleApp(TerminalApp[None]):
 
     def on_list_pane_action_wanted(self, message: "ListPane.ActionWanted") -> None:
         if len(self.screen_stack) == 1:
-            self.run_worker(self._do_something(message.pane, message.record), group=DOING)
+            self._do_something(message.pane, message.record)
 
+    @work(group=DOING)
     async def _do_something(self, pane: "ListPane", record: "Record | None") -> None:
         from agent_console.tui.doing import do_something
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from pydantic import BaseModel
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -95,8 +95,9 @@ class OperationForm(ModalScreen[BaseModel | None]):
             return
         self._asking = True
         self._refuse("Asking …")
-        self.run_worker(self._ask(request))
+        self._ask(request)
 
+    @work
     async def _ask(self, request: BaseModel) -> None:
         try:
             answer: BaseModel = await self._link.call(self._action.operation, request)
