@@ -65,7 +65,7 @@ async def test_status_is_presence_with_revoked_on_top(repository: Repository) ->
 
 @pytest.mark.rule("R000-30")
 async def test_silence_of_ninety_seconds_is_offline(repository: Repository, fleet: Fleet) -> None:
-    fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '89 seconds'")
+    fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '70 seconds'")
     assert await names(repository, AgentQuery(status=Presence.ONLINE)) != []
 
     fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '91 seconds'")

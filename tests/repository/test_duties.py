@@ -63,7 +63,7 @@ async def test_those_who_are_heard_keep_what_they_have(
     backend: Backend, operator: PostgresRepository, fleet: Fleet
 ) -> None:
     held = await operator.call(POOL_STATUS, Nothing())
-    fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '89 seconds'")
+    fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '70 seconds'")
 
     await Duties(backend).round()
 
