@@ -174,6 +174,9 @@ create table agent_runtime (
     presence text default 'unknown' not null,
     error_message text,
     last_heartbeat_at timestamptz,
+    -- The minute in which it was last heard. Only every second beat moves it, the others touch no index; and each
+    -- agent's minutes begin at a second of its own, so that a fleet does not move all at once.
+    heard_minute timestamptz generated always as (date_bin('60 seconds', last_heartbeat_at, to_timestamp(get_byte(uuid_send(agent_id), 15) % 60))) stored,
     capabilities jsonb default '[]' not null,
     metrics jsonb default '{}' not null,
     lifecycle smallint,
@@ -183,12 +186,15 @@ create table agent_runtime (
     constraint agent_runtime_pkey primary key (team_id, agent_id),
     constraint agent_runtime_agent_id_fkey foreign key (team_id, agent_id) references agents (team_id, id),
     constraint agent_runtime_presence_known check (presence in ('unknown', 'online', 'offline', 'error')),
+    -- Else nobody could tell when it falls silent.
+    constraint agent_runtime_living_heard check (presence not in ('online', 'error') or last_heartbeat_at is not null),
     constraint agent_runtime_lifecycle_known check (lifecycle between 1 and 7),
     constraint agent_runtime_error_only_in_error check (error_message is null or presence = 'error' or coalesce(lifecycle = 7, false)),
     constraint agent_runtime_capabilities_array check (jsonb_typeof(capabilities) = 'array'),
     constraint agent_runtime_metrics_object check (jsonb_typeof(metrics) = 'object')
 )
  with (fillfactor = 70);
+create index agent_runtime_heard_idx on agent_runtime (team_id, heard_minute) where presence in ('online', 'error');
 create index agent_runtime_lifecycle_idx on agent_runtime (team_id, lifecycle, agent_id) where lifecycle is not null;
 create index agent_runtime_presence_idx on agent_runtime (team_id, presence, agent_id);
 
@@ -208,46 +214,52 @@ create table pool_counts (
 )
  with (fillfactor = 50);
 
-create function move_in_pool(team uuid, gone text, come text) returns void
+create function add_to_pool(team uuid, seen text, agents bigint) returns void
 language sql as $$
     insert into pool_counts as c (team_id, shard, online, error, offline, unknown)
-    select team, pg_backend_pid() % 16,
-           coalesce((come = 'online')::integer, 0) - coalesce((gone = 'online')::integer, 0),
-           coalesce((come = 'error')::integer, 0) - coalesce((gone = 'error')::integer, 0),
-           coalesce((come = 'offline')::integer, 0) - coalesce((gone = 'offline')::integer, 0),
-           coalesce((come = 'unknown')::integer, 0) - coalesce((gone = 'unknown')::integer, 0)
+    values (team, pg_backend_pid() % 16,
+            case seen when 'online' then agents else 0 end, case seen when 'error' then agents else 0 end,
+            case seen when 'offline' then agents else 0 end, case seen when 'unknown' then agents else 0 end)
     on conflict (team_id, shard) do update
        set online = c.online + excluded.online, error = c.error + excluded.error,
            offline = c.offline + excluded.offline, unknown = c.unknown + excluded.unknown
 $$;
 
-create function count_presence() returns trigger
+-- Both count once for a whole statement, be it of one agent or of all: a count that was written again for each of
+-- them would leave as many dead versions for the next one to walk. The plans are kept from a session's first
+-- statement, so nothing here is a join, which would be right for the one and ruinous for the other.
+create function count_newcomers() returns trigger
 language plpgsql as $$
 begin
-    perform from agents a
-      where a.team_id = new.team_id and a.id = new.agent_id and a.revoked_at is null and a.deleted_at is null;
-    if found then
-        perform move_in_pool(new.team_id, old.presence, new.presence);
-    end if;
+    perform add_to_pool(n.team_id, n.presence, count(*))
+       from newcomers n
+      where (select a.revoked_at is null and a.deleted_at is null
+               from agents a
+              where a.team_id = n.team_id and a.id = n.agent_id)
+      group by n.team_id, n.presence;
     return null;
 end
 $$;
 
--- Once for a whole statement: many agents may come in with one.
-create function count_newcomers() returns trigger
+-- Nearly every statement is a heartbeat of agents that stay what they are, so that is asked first.
+create function count_presence() returns trigger
 language plpgsql as $$
 begin
-    insert into pool_counts as c (team_id, shard, online, error, offline, unknown)
-    select n.team_id, pg_backend_pid() % 16,
-           count(*) filter (where n.presence = 'online'), count(*) filter (where n.presence = 'error'),
-           count(*) filter (where n.presence = 'offline'), count(*) filter (where n.presence = 'unknown')
-      from newcomers n
-      join agents a on a.team_id = n.team_id and a.id = n.agent_id
-     where a.revoked_at is null and a.deleted_at is null
-     group by n.team_id
-    on conflict (team_id, shard) do update
-       set online = c.online + excluded.online, error = c.error + excluded.error,
-           offline = c.offline + excluded.offline, unknown = c.unknown + excluded.unknown;
+    if exists (select team_id, agent_id, presence from after
+               except
+               select team_id, agent_id, presence from before) then
+        perform add_to_pool(moved.team_id, moved.presence, sum(moved.step)::bigint)
+           from (select team_id, agent_id, presence, sum(step) as step
+                   from (select team_id, agent_id, presence, 1 as step from after
+                         union all
+                         select team_id, agent_id, presence, -1 from before) as seen
+                  group by team_id, agent_id, presence
+                 having sum(step) <> 0) as moved
+          where (select a.revoked_at is null and a.deleted_at is null
+                   from agents a
+                  where a.team_id = moved.team_id and a.id = moved.agent_id)
+          group by moved.team_id, moved.presence;
+    end if;
     return null;
 end
 $$;
@@ -262,9 +274,9 @@ begin
      where r.team_id = new.team_id and r.agent_id = new.id
        for no key update;
     if found and new.revoked_at is null and new.deleted_at is null then
-        perform move_in_pool(new.team_id, null, seen);
+        perform add_to_pool(new.team_id, seen, 1);
     elsif found then
-        perform move_in_pool(new.team_id, seen, null);
+        perform add_to_pool(new.team_id, seen, -1);
     end if;
     return null;
 end
@@ -272,8 +284,8 @@ $$;
 
 create trigger agent_runtime_counted_first after insert on agent_runtime
     referencing new table as newcomers for each statement execute function count_newcomers();
-create trigger agent_runtime_counted after update of presence on agent_runtime
-    for each row when (old.presence is distinct from new.presence) execute function count_presence();
+create trigger agent_runtime_counted after update on agent_runtime
+    referencing old table as before new table as after for each statement execute function count_presence();
 create trigger agents_counted after update of revoked_at, deleted_at on agents
     for each row when ((old.revoked_at is null and old.deleted_at is null) <> (new.revoked_at is null and new.deleted_at is null))
     execute function count_membership();

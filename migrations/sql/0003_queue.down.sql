@@ -1,2 +1,2 @@
-drop table job_results, job_events, jobs, agent_lanes, lanes;
-drop function refuse_rewrite();
+drop table job_results, job_events, jobs, lanes;
+drop function refuse_rewrite(), refuse_payload(), look_first(), job_fits;

@@ -86,6 +86,7 @@ class _Choice:
             mouse=self._switch("mouse", lambda table: table.mouse, default=True),
             slow=self._switch("slow", lambda table: table.slow, default=False),
             keymap=MappingProxyType(self._keymap()),
+            trusted_proxies=self._trusted_proxies(),
             config_file=file.path,
             profile_names=profile_names(file),
             origin=MappingProxyType(self._origin),
@@ -155,6 +156,10 @@ class _Choice:
                 keymap[binding] = keys
                 self._origin[f"keymap.{binding}"] = layer.origin("keymap")
         return keymap
+
+    def _trusted_proxies(self) -> tuple[str, ...]:
+        networks = self._first("trusted_proxies", lambda table: table.trusted_proxies)
+        return tuple(networks.split(",")) if networks else ()
 
     def _switch(self, key: str, read: Callable[[ProfileTable], bool | None], *, default: bool) -> bool:
         value = self._first(key, read)

@@ -140,6 +140,8 @@ class Settings:
     slow: bool
     keymap: Mapping[str, str]
     """Binding id to its keys, comma-separated."""
+    trusted_proxies: tuple[str, ...]
+    """Networks of the proxies before `serve`."""
     config_file: Path
     profile_names: tuple[str, ...]
     """Every profile one can switch to, the built-in one included."""

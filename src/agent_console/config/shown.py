@@ -49,6 +49,7 @@ def _values(settings: Settings) -> Iterator[tuple[str, str]]:
     yield "theme", settings.theme
     yield "mouse", _switch(settings.mouse)
     yield "slow", _switch(settings.slow)
+    yield "trusted_proxies", ", ".join(settings.trusted_proxies) or NOT_SET
     for binding, keys in settings.keymap.items():
         yield f"keymap.{binding}", keys
 

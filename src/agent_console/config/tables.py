@@ -5,6 +5,7 @@ Nothing has a default here: None is "not given", so that the next source can ans
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -86,6 +87,21 @@ def _keys(value: object) -> object:
     return ",".join(key for key in keys if isinstance(key, str))
 
 
+def _networks(value: object) -> object:
+    """Addresses and networks; everybody is no proxy, and would let everybody choose an address."""
+    words = value.split(",") if isinstance(value, str) else value
+    example = 'addresses or networks such as "127.0.0.1" or ["10.0.0.0/8", "::1"], and not everybody'
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise expected(example)
+    try:
+        networks = [ipaddress.ip_network(word.strip()) for word in words]
+    except ValueError:
+        raise expected(example) from None
+    if any(network.prefixlen == 0 for network in networks):
+        raise expected(example)
+    return ",".join(map(str, networks))
+
+
 Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
 Slug: TypeAlias = Annotated[str, AfterValidator(_slug)]
 ProfileName: TypeAlias = Annotated[str, AfterValidator(_profile_name)]
@@ -94,6 +110,7 @@ WebAddress: TypeAlias = Annotated[str, AfterValidator(_web_address)]
 Place: TypeAlias = Annotated[str, AfterValidator(_place)]
 KeyringEntry: TypeAlias = Annotated[str, AfterValidator(_keyring_entry)]
 Keys: TypeAlias = Annotated[str, BeforeValidator(_keys)]
+Networks: TypeAlias = Annotated[str, BeforeValidator(_networks)]
 
 
 class Preferences(BaseModel):
@@ -164,6 +181,9 @@ class ProfileTable(Preferences):
 
     colour: Colour | None = None
     """Colour of the profile's name in the header."""
+
+    trusted_proxies: Networks | None = None
+    """Proxies before `serve`, addresses and networks, whose X-Forwarded-For is believed; [] trusts none."""
 
     def targets(self) -> tuple[TargetKey, ...]:
         """Which of the three ways to a control plane are given."""

@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, func, insert, select
 from sqlalchemy import update as update_rows
+from sqlalchemy.dialects.postgresql import insert as insert_once
 
 from agent_console.database.address import administration_engine, refused
 from agent_console.database.example_jobs import EXAMPLE_JOBS, ExampleJob
 from agent_console.database.tables import agent_runtime, agents, job_events, jobs, lanes, teams, users
 from agent_console.domain.ids import AgentId, Id, JobEventId, JobId, LaneId, TeamId, UserId
+from agent_console.domain.lanes import lane_key
 
 TEAM = "example"
 ADMIN = "ana@example.com"
@@ -143,21 +145,18 @@ class _Filling:
             },
         )
 
+    def _lane(self, bound: AgentId | None, job: ExampleJob) -> LaneId:
+        key = lane_key(bound, job.needs, job.type, None, None)
+        lane_id = self.ids.make(LaneId, key, 80000)
+        lane = {"team_id": self.team_id, "id": lane_id, "key": key, "bound_agent_id": bound}
+        facts = {"required_capabilities": list(job.needs), "job_type": job.type}
+        self.connection.execute(insert_once(lanes).values(lane | facts).on_conflict_do_nothing())
+        return lane_id
+
     def _job(self, place: int, job: ExampleJob) -> None:
         job_id = self.ids.make(JobId, str(place), job.age)
         bound = self.agent_ids[job.bound_to] if job.bound_to else None
-        lane_id = self.ids.make(LaneId, str(place), job.age)
-        self.add(
-            lanes,
-            {
-                "team_id": self.team_id,
-                "id": lane_id,
-                "key": hashlib.sha256(f"example:{place}".encode()).hexdigest(),
-                "bound_agent_id": bound,
-                "required_capabilities": list(job.needs),
-                "job_type": job.type,
-            },
-        )
+        lane_id = self._lane(bound, job)
         held = job.status in ("assigned", "running")
         started = None if job.status in ("queued", "scheduled", "assigned") else job.age * 0.8
         finished = job.age * 0.5 if job.status in ("succeeded", "failed", "dead_letter", "cancelled") else None
@@ -221,3 +220,9 @@ def keep_alive(dsn: str) -> None:
             )
             said = {"presence": agent.presence, "error_message": agent.error}
             connection.execute(beat.values(last_heartbeat_at=func.now(), **said))
+            held = update_rows(jobs).where(
+                jobs.c.team_id == puppet.c.team_id,
+                jobs.c.agent_id == puppet.c.id,
+                jobs.c.status.in_(("assigned", "running")),
+            )
+            connection.execute(held.values(lease_expires_at=func.now() + timedelta(seconds=120)))

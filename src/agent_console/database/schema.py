@@ -2,7 +2,7 @@
 
 from agent_console.domain.errors import SchemaMismatch
 
-REVISION = "0004"
+REVISION = "0005"
 
 
 def require_revision(found: str | None) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, UserId
+from agent_console.domain.pausing import Pause
 from agent_console.domain.records import Instant, PageRequest, Record, Request
 from agent_console.domain.states import Lifecycle, Presence
 
@@ -79,6 +80,7 @@ class PoolStatus(Record):
     error_count: int
     at: Instant
     capped: bool = False
+    pause: Pause | None = Field(None, description="Null unless the queue is paused.")
 
     @property
     def state(self) -> Literal["offline", "idle", "running"]:

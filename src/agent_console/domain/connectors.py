@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from agent_console.domain.ids import AgentId, ConnectorId, UserId
 from agent_console.domain.kinds import CredentialLocation, StorageKind
@@ -11,6 +11,14 @@ from agent_console.domain.records import Instant, NotBlank, PageRequest, Record,
 AGENTS_SHOWN = 100
 
 
+def _server_if_null(value: object) -> object:
+    return CredentialLocation.SERVER if value is None else value
+
+
+# Whoever comes from a registry that did not ask the question yet sends null.
+GivenLocation = Annotated[
+    CredentialLocation, BeforeValidator(_server_if_null, json_schema_input_type=CredentialLocation | None)
+]
 StorageName = Annotated[str, Field(min_length=1, max_length=255), NotBlank]
 Credentials = Annotated[dict[str, JsonValue], Field(min_length=1)]
 Config = dict[str, JsonValue]
@@ -64,8 +72,8 @@ class NewConnector(Request):
 
     name: StorageName = Field(description="What people call it.")
     type: StorageKind = Field(description="The kind of storage.")
-    credential_location: CredentialLocation = Field(
-        CredentialLocation.SERVER, description="Who keeps the credentials; pending decides later."
+    credential_location: GivenLocation = Field(
+        CredentialLocation.SERVER, description="Who keeps the credentials; pending decides later, null is server."
     )
     credentials: Credentials | None = Field(
         None, repr=False, description="What opens the storage, a JSON object; only with server."

@@ -2,7 +2,10 @@
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from agent_console.domain.ids import AgentId, TeamId, UserId
+from agent_console.domain.pausing import Pause
 from agent_console.domain.permissions import Role
 from agent_console.domain.records import Record
 
@@ -48,3 +51,4 @@ class Myself(Caller):
 
     program_version: str
     database_version: str
+    pause: Pause | None = Field(None, description="Null unless the queue is paused.")

@@ -8,10 +8,11 @@ from pydantic import AwareDatetime, Field, JsonValue, field_validator
 from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, JobId, RunId, UserId
 from agent_console.domain.kinds import ParentKind
+from agent_console.domain.pausing import Pause
 from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
 from agent_console.domain.states import JobStatus
 
-DEPTH_CAP = 10_000
+MAX_RUN_SECONDS = 14_400
 
 
 class Job(Record):
@@ -32,6 +33,7 @@ class Job(Record):
     claimed_by: str | None
     attempt: int
     max_attempts: int
+    max_run_seconds: int = MAX_RUN_SECONDS
     progress: dict[str, JsonValue] | None
     scheduled_for: Instant | None
     next_attempt_at: Instant | None
@@ -40,7 +42,10 @@ class Job(Record):
     finished_at: Instant | None
     lease_expires_at: Instant | None
     cancel_requested_at: Instant | None
+    cancel_requested_by_user_id: UserId | None = None
+    cancel_reason: str | None = None
     result_summary: str | None
+    error_code: str | None = None
     error_message: str | None
     artifacts_path: str | None
     parent_job_id: JobId | None
@@ -53,6 +58,7 @@ class Job(Record):
     updated_by_user_id: UserId | None
     created_at: Instant
     updated_at: Instant
+    warnings: tuple[str, ...] = Field((), description="Told once, when it is made: why nobody could take it now.")
 
     @property
     def due_at(self) -> datetime | None:
@@ -67,14 +73,18 @@ class Job(Record):
         return self.status.value
 
 
-class JobQuery(PageRequest):
-    """The jobs of the team, newest first."""
+class JobFilter(Request):
+    """Which jobs are meant; nothing said means all of them."""
 
     status: tuple[JobStatus, ...] = Field((), description="Only these states; repeat for several.")
     type: str | None = Field(None, max_length=100, description="Only this type.")
     agent_id: AgentId | None = Field(None, description="Only jobs this agent has or had.")
     collection_id: CollectionId | None = Field(None, description="Only jobs of this collection.")
     tool: str | None = Field(None, max_length=100, description="Only jobs for this tool.")
+
+
+class JobQuery(JobFilter, PageRequest):
+    """The jobs of the team, newest first."""
 
 
 class JobAsked(Request):
@@ -101,6 +111,10 @@ class NewJob(Request):
     repository: str | None = Field(None, min_length=1, max_length=500, description="The repository it touches.")
     affinity_key: str | None = Field(None, max_length=255, description="A soft preference for one agent.")
     max_attempts: int = Field(3, ge=1, le=100, description="Tries before it is a dead letter.")
+    max_run_seconds: int = Field(
+        MAX_RUN_SECONDS, ge=1, le=604_800, description="How long one try may take before it is ended."
+    )
+    signed: bool = Field(False, description="Its result is taken only with a valid signature.")
     scheduled_for: AwareDatetime | None = Field(None, description="Not before this time (ISO 8601).")
     idempotency_key: str | None = Field(
         None, min_length=1, max_length=255, description="The same key again gives the same job."
@@ -123,3 +137,4 @@ class QueueDepth(Record):
     depths: tuple[StatusDepth, ...]
     oldest_queued_at: Instant | None
     at: Instant
+    pause: Pause | None = Field(None, description="Null unless the queue is paused.")

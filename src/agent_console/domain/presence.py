@@ -91,3 +91,10 @@ class HeartbeatAnswer(Record):
     at: Instant
     next_in_seconds: int = Field(description="When the next heartbeat is expected.")
     commands: tuple[Command, ...] = ()
+
+
+class Disconnected(Record):
+    """What an agent left behind when it said that it ends."""
+
+    at: Instant
+    jobs: int = Field(description="How many jobs it held; they are others' to take now.")

@@ -16,6 +16,7 @@ class Topic(StrEnum):
     CONNECTORS = "connectors"
     COLLECTIONS = "collections"
     USERS = "users"
+    WORK = "work"
     EVERYTHING = "everything"
 
 

@@ -1,6 +1,6 @@
 """Wire the server together."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -10,8 +10,11 @@ from agent_console import __version__
 from agent_console.domain.errors import ConsoleError
 from agent_console.repository.postgres.duties import duties_done
 from agent_console.repository.postgres.repository import Backend
+from agent_console.server.bad_credentials import BadCredentials
+from agent_console.server.client_address import TrustedProxies
 from agent_console.server.failures import add_failures, answer
 from agent_console.server.limits import BodyLimit
+from agent_console.server.pace import Pace
 from agent_console.server.routes import add_routes
 from agent_console.server.stream import add_stream
 
@@ -30,7 +33,7 @@ def add_health(app: FastAPI, backend: Backend) -> None:
         return JSONResponse({"status": "ready"})
 
 
-def build_app(backend: Backend) -> FastAPI:
+def build_app(backend: Backend, *, trusted_proxies: Sequence[str] = ()) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with duties_done(backend):
@@ -46,6 +49,9 @@ def build_app(backend: Backend) -> FastAPI:
         redoc_url=None,
     )
     app.state.backend = backend
+    app.state.trusted_proxies = TrustedProxies.of(trusted_proxies)
+    app.state.bad_credentials = BadCredentials()
+    app.state.pace = Pace()
     app.add_middleware(BodyLimit)
     add_failures(app)
     add_health(app, backend)

@@ -1,7 +1,7 @@
 """Who keeps sending bad credentials: counted for each address, in this process.
 
-An address is warned about, then shut out for a while. The address is the socket's peer and never what a
-header says; IPv6 is counted by /64, which is what one customer has.
+An address is warned about, then shut out for a while. The address is the socket's peer, or what a trusted proxy
+says of its own peer; IPv6 is counted by /64, which is what one customer has.
 """
 
 import ipaddress

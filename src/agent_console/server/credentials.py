@@ -1,6 +1,6 @@
 """Read the credential a request brings; whether it is valid the repository asks the database."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated
 
@@ -13,9 +13,12 @@ from agent_console.domain.errors import Unauthorized
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import TeamId
 from agent_console.domain.secrets import Secret
+from agent_console.repository.operations import AnyOperation
 from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
+from agent_console.server import pace
 from agent_console.server.bad_credentials import BadCredentials, counted_address, tell
+from agent_console.server.client_address import TrustedProxies
 
 bearer = HTTPBearer(
     auto_error=False,
@@ -31,18 +34,21 @@ class _Introduction(BaseModel):
 
 
 async def bad_credentials_of(request: Request) -> BadCredentials:
-    """One count for each server, made when it is first needed."""
-    state = request.app.state
-    if not hasattr(state, "bad_credentials"):
-        state.bad_credentials = BadCredentials()
-    counting: BadCredentials = state.bad_credentials
+    """One count for each server."""
+    counting: BadCredentials = request.app.state.bad_credentials
     return counting
+
+
+def _client_of(request: Request) -> str | None:
+    proxies: TrustedProxies = request.app.state.trusted_proxies
+    peer = request.client.host if request.client else None
+    return proxies.client_of(peer, request.headers.getlist("X-Forwarded-For"))
 
 
 @asynccontextmanager
 async def counted(request: Request, counting: BadCredentials, word: str | None) -> AsyncIterator[None]:
     """Refuse who is shut out; count what turns out to be bad. Without a word it is in the request's body."""
-    address = counted_address(request.client.host if request.client else None)
+    address = counted_address(_client_of(request))
     counting.refuse_blocked(address)
     try:
         yield
@@ -68,12 +74,11 @@ def _team_of(word: str) -> TeamId | None:
 
 
 Counting = Annotated[BadCredentials, Depends(bad_credentials_of)]
+Brought = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
 async def repository_for(
-    request: Request,
-    counting: Counting,
-    credential: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    request: Request, counting: Counting, credential: Brought
 ) -> AsyncIterator[PostgresRepository]:
     """The caller's own view of the database. To bring no credential is no attempt at one."""
     if credential is None:
@@ -96,3 +101,18 @@ async def public_repository(request: Request, counting: Counting) -> AsyncIterat
 
 PublicRepository = Annotated[PostgresRepository, Depends(public_repository)]
 CallerRepository = Annotated[PostgresRepository, Depends(repository_for)]
+
+
+def keeps_pace(operation: AnyOperation, per_minute: int) -> Callable[..., Awaitable[None]]:
+    """Refuses whoever asks for the operation too often, and has it written down once a minute."""
+
+    async def keep(request: Request, repository: CallerRepository, credential: Brought) -> None:
+        counting: pace.Pace = request.app.state.pace
+        secret = Secret.parse("" if credential is None else credential.credentials)
+        if (refusal := counting.ask(operation.name, secret.hash, per_minute)) is None:
+            return
+        if refusal.first:
+            await pace.tell(repository, operation)
+        raise pace.too_often(operation, refusal)
+
+    return keep

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import uvicorn
 
@@ -79,6 +79,7 @@ def serve(
     plain_http: bool,
     announce: Callable[[str], None],
     with_parent: bool = False,
+    trusted_proxies: Sequence[str] = (),
 ) -> None:
     """Serve until SIGTERM or SIGINT. `announce` is told the address once it can be used."""
     if not is_loopback(host) and not plain_http:
@@ -88,7 +89,7 @@ def serve(
         )
     listening = listening_socket(host, port)
     config = uvicorn.Config(
-        build_app(Backend(dsn, listen_dsn=listen_dsn, pool_size=8)),
+        build_app(Backend(dsn, listen_dsn=listen_dsn, pool_size=8), trusted_proxies=trusted_proxies),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -4,13 +4,13 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, FastAPI, Path, Query, Response
+from fastapi import APIRouter, Body, Depends, FastAPI, Path, Query, Response
 from pydantic import BaseModel, create_model
 
 from agent_console.domain.records import Request
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
 from agent_console.repository.postgres.repository import PostgresRepository
-from agent_console.server.credentials import CallerRepository, PublicRepository
+from agent_console.server.credentials import CallerRepository, PublicRepository, keeps_pace
 from agent_console.server.failures import ERROR_RESPONSES
 
 Endpoint = Callable[..., Coroutine[Any, Any, Response]]
@@ -61,6 +61,7 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
 def add_routes(app: FastAPI) -> None:
     router = APIRouter()
     for operation in OPERATIONS:
+        most = operation.per_minute
         router.add_api_route(
             operation.path,
             endpoint_of(operation),
@@ -72,5 +73,6 @@ def add_routes(app: FastAPI) -> None:
             status_code=201 if operation.created else 200,
             response_model=operation.answer,
             responses=ERROR_RESPONSES,
+            dependencies=[] if most is None else [Depends(keeps_pace(operation, most))],
         )
     app.include_router(router)

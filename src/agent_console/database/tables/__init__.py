@@ -5,7 +5,15 @@ from agent_console.database.tables.columns import IdType, metadata
 from agent_console.database.tables.conversations import messages, runs, thread_participants, threads
 from agent_console.database.tables.identity import operator_tokens, settings, teams, users
 from agent_console.database.tables.policy import a2a_route_versions, a2a_routes, approvals
-from agent_console.database.tables.queue import agent_lanes, job_events, job_results, jobs, lanes
+from agent_console.database.tables.queue import (
+    job_events,
+    job_results,
+    jobs,
+    lanes,
+    queue_counts,
+    queue_moves,
+    queue_tallies,
+)
 from agent_console.database.tables.registry import (
     agent_connectors,
     agent_runtime,
@@ -23,7 +31,6 @@ __all__ = [
     "a2a_route_versions",
     "a2a_routes",
     "agent_connectors",
-    "agent_lanes",
     "agent_runtime",
     "agents",
     "approvals",
@@ -40,6 +47,9 @@ __all__ = [
     "metadata",
     "operator_tokens",
     "pool_counts",
+    "queue_counts",
+    "queue_moves",
+    "queue_tallies",
     "registration_tokens",
     "runs",
     "sessions",

@@ -4,11 +4,11 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     Identity,
     Index,
     Integer,
     PrimaryKeyConstraint,
-    SmallInteger,
     Table,
     UniqueConstraint,
     text,
@@ -16,7 +16,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from agent_console.database.tables.columns import (
-    at_most,
     check,
     clean_list,
     created,
@@ -28,7 +27,6 @@ from agent_console.database.tables.columns import (
     key,
     metadata,
     moment,
-    not_blank,
     one_of,
     points,
     primary,
@@ -49,8 +47,7 @@ from agent_console.domain.ids import (
     ResultId,
     RunId,
 )
-from agent_console.domain.kinds import EventLevel, ParentKind
-from agent_console.domain.states import JobStatus
+from agent_console.domain.kinds import EventLevel
 
 # What decides who may take a job, resolved when the job is enqueued so that a claim never compares sets.
 lanes = Table(
@@ -73,20 +70,7 @@ lanes = Table(
     sha256_hex("lanes", "key"),
     is_array("lanes", "required_capabilities"),
     clean_list("lanes", "required_capabilities"),
-)
-
-agent_lanes = Table(
-    "agent_lanes",
-    metadata,
-    team(),
-    ref("agent_id", AgentId, required=True),
-    ref("lane_id", LaneId, required=True),
-    Column("rank", SmallInteger, nullable=False, server_default=text("1")),
-    PrimaryKeyConstraint("team_id", "agent_id", "lane_id", name="agent_lanes_pkey"),
-    points("agent_lanes", "agent_id", "agents", on_delete="CASCADE"),
-    points("agent_lanes", "lane_id", "lanes", on_delete="CASCADE"),
-    check("agent_lanes_rank_known", "rank in (0, 1)"),
-    Index("agent_lanes_lane_idx", "team_id", "lane_id", "agent_id"),
+    Index("lanes_bound_idx", "team_id", "bound_agent_id", postgresql_where=text("bound_agent_id is not null")),
 )
 
 jobs = Table(
@@ -119,6 +103,8 @@ jobs = Table(
     Column("max_run_seconds", Integer, nullable=False, server_default=text("14400")),
     moment("scheduled_for"),
     moment("next_attempt_at"),
+    # When somebody has to look at it again: -infinity while it may be claimed, null when it has ended.
+    moment("look_at"),
     json_object("progress", required=False),
     words("result_summary"),
     words("error_code"),
@@ -151,52 +137,14 @@ jobs = Table(
     points("jobs", "requested_by_user_id", "users"),
     points("jobs", "updated_by_user_id", "users"),
     points("jobs", "cancel_requested_by_user_id", "users"),
-    not_blank("jobs", "type", 100),
-    one_of("jobs", "status", JobStatus),
-    is_object("jobs", "payload"),
-    is_array("jobs", "required_capabilities"),
-    is_object("jobs", "progress"),
-    # Compared as JSON, where text and booleans lie outside of every range of numbers.
+    # Every rule that one row must keep is in one function: see the migration for why.
     check(
-        "jobs_progress_percentage",
-        "coalesce(nullif(progress -> 'percentage', 'null') between '0' and '100', true)",
+        "jobs_fits",
+        "job_fits(type, status, priority, tool, repository, required_capabilities, affinity_key, idempotency_key, "
+        "agent_id, claimed_by, assigned_at, started_at, finished_at, lease_expires_at, lease_seconds, "
+        "attempt, max_attempts, max_run_seconds, scheduled_for, next_attempt_at, look_at, progress, "
+        "artifacts_path, parent_job_id, parent_kind, signing_secret_hash, cancel_requested_at)",
     ),
-    check("jobs_attempt_bound", "attempt between 1 and max_attempts"),
-    check("jobs_max_attempts_bounds", "max_attempts between 1 and 100"),
-    check("jobs_priority_bounds", "priority between -1000 and 1000"),
-    check("jobs_lease_bounds", "lease_seconds between 1 and 86400"),
-    check("jobs_max_run_bounds", "max_run_seconds between 1 and 604800"),
-    check(
-        "jobs_lease_state",
-        "(status in ('assigned', 'running')) = (lease_expires_at is not null)",
-    ),
-    check(
-        "jobs_owner_state",
-        "case when status in ('assigned', 'running') then agent_id is not null and claimed_by is not null"
-        " and assigned_at is not null"
-        " when status in ('queued', 'scheduled') then agent_id is null and claimed_by is null"
-        " and assigned_at is null and progress is null else claimed_by is null end",
-    ),
-    check(
-        "jobs_terminal_finish",
-        "(status in ('succeeded', 'failed', 'dead_letter', 'cancelled')) = (finished_at is not null)",
-    ),
-    check("jobs_running_has_start", "status <> 'running' or started_at is not null"),
-    check("jobs_scheduled_has_time", "status <> 'scheduled' or scheduled_for is not null"),
-    check("jobs_retry_waits_queued", "next_attempt_at is null or status = 'queued'"),
-    check(
-        "jobs_cancel_never_requeued",
-        "cancel_requested_at is null or status not in ('queued', 'scheduled')",
-    ),
-    # The kind outlives the link: retention prunes the parent of a job that still waits.
-    check("jobs_parent_whole", "parent_job_id is null or parent_kind is not null"),
-    one_of("jobs", "parent_kind", ParentKind),
-    sha256_hex("jobs", "signing_secret_hash"),
-    at_most("jobs", "tool", 100),
-    at_most("jobs", "repository", 500),
-    at_most("jobs", "affinity_key", 255),
-    at_most("jobs", "idempotency_key", 255),
-    at_most("jobs", "artifacts_path", 1000),
     # Claim order within a lane. All ascending: the priority is negated so that one forward scan serves it.
     Index(
         "jobs_claim_order_idx",
@@ -204,7 +152,7 @@ jobs = Table(
         "lane_id",
         text("(- priority)"),
         "id",
-        postgresql_where=text("status = 'queued' and next_attempt_at is null"),
+        postgresql_where=text("look_at = '-infinity'"),
     ),
     Index(
         "jobs_claimable_idx",
@@ -213,12 +161,8 @@ jobs = Table(
         "scheduled_for",
         postgresql_where=text("status in ('queued', 'scheduled')"),
     ),
-    Index(
-        "jobs_due_idx",
-        "team_id",
-        text("coalesce(next_attempt_at, scheduled_for)"),
-        postgresql_where=text("status = 'scheduled' or next_attempt_at is not null"),
-    ),
+    # Everything that time alone changes: schedules and retries come due, leases and deadlines end.
+    Index("jobs_look_idx", "look_at", postgresql_where=text("look_at > '-infinity'")),
     Index(
         "jobs_scheduled_uq",
         "team_id",
@@ -288,4 +232,41 @@ job_results = Table(
     points("job_results", "created_by_user_id", "users"),
     UniqueConstraint("team_id", "job_id", "attempt", name="job_results_attempt_uq"),
     is_object("job_results", "result"),
+)
+
+# What each statement moved, not yet added to the counts. No foreign key: nobody may wait for anybody here.
+queue_moves = Table(
+    "queue_moves",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    team(),
+    ref("lane_id", LaneId),
+    words("came_from"),
+    words("went_to"),
+    Column("jobs", Integer, nullable=False),
+    Column("waited_seconds", Double, nullable=False, server_default=text("0")),
+    PrimaryKeyConstraint("id", name="queue_moves_pkey"),
+)
+
+queue_counts = Table(
+    "queue_counts",
+    metadata,
+    team(),
+    ref("lane_id", LaneId, required=True),
+    words("status", required=True),
+    Column("jobs", BigInteger, nullable=False),
+    PrimaryKeyConstraint("team_id", "lane_id", "status", name="queue_counts_pkey"),
+    postgresql_with={"fillfactor": 50},
+)
+
+queue_tallies = Table(
+    "queue_tallies",
+    metadata,
+    team(),
+    words("came_from", required=True),
+    words("went_to", required=True),
+    Column("jobs", BigInteger, nullable=False),
+    Column("waited_seconds", Double, nullable=False),
+    PrimaryKeyConstraint("team_id", "came_from", "went_to", name="queue_tallies_pkey"),
+    postgresql_with={"fillfactor": 50},
 )

@@ -4,6 +4,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Computed,
+    DateTime,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -137,8 +138,8 @@ agents = Table(
     Index("agents_owner_idx", "team_id", "owner_user_id", "id", postgresql_where=text("deleted_at is null")),
 )
 
-# Written by every heartbeat and by nothing else: no index holds a column that a heartbeat moves, so that the
-# update stays within its page.
+# Written by every heartbeat. No index holds a column that a heartbeat moves but for the minute, which only every
+# second one does; the others stay within their page.
 agent_runtime = Table(
     "agent_runtime",
     metadata,
@@ -147,6 +148,15 @@ agent_runtime = Table(
     words("presence", required=True, default="unknown"),
     words("error_message"),
     moment("last_heartbeat_at"),
+    # Of each agent's own: they begin at the second that its id tells.
+    Column(
+        "heard_minute",
+        DateTime(timezone=True),
+        Computed(
+            "date_bin('60 seconds', last_heartbeat_at, to_timestamp(get_byte(uuid_send(agent_id), 15) % 60))",
+            persisted=True,
+        ),
+    ),
     json_array("capabilities"),
     json_object("metrics"),
     Column("lifecycle", SmallInteger),
@@ -156,6 +166,10 @@ agent_runtime = Table(
     PrimaryKeyConstraint("team_id", "agent_id", name="agent_runtime_pkey"),
     points("agent_runtime", "agent_id", "agents"),
     check("agent_runtime_presence_known", "presence in ('unknown', 'online', 'offline', 'error')"),
+    check(
+        "agent_runtime_living_heard",
+        "presence not in ('online', 'error') or last_heartbeat_at is not null",
+    ),
     check("agent_runtime_lifecycle_known", "lifecycle between 1 and 7"),
     check(
         "agent_runtime_error_only_in_error",
@@ -163,6 +177,12 @@ agent_runtime = Table(
     ),
     is_array("agent_runtime", "capabilities"),
     is_object("agent_runtime", "metrics"),
+    Index(
+        "agent_runtime_heard_idx",
+        "team_id",
+        "heard_minute",
+        postgresql_where=text("presence in ('online', 'error')"),
+    ),
     Index("agent_runtime_presence_idx", "team_id", "presence", "agent_id"),
     Index(
         "agent_runtime_lifecycle_idx",

@@ -4,10 +4,12 @@ Server routes, the HTTP client, command-line verbs, console actions, key help, r
 permission table are all derived from these declarations; nothing else in the house names a path or a verb.
 """
 
-from agent_console.repository.operations import credentials, fleet, people, presence, sessions, storage
+from agent_console.repository.operations import credentials, fleet, people, presence, sessions, storage, working
 from agent_console.repository.operations.agents import AGENTS
 from agent_console.repository.operations.credentials import CREDENTIALS
 from agent_console.repository.operations.declared import Answered, AnyOperation, Asked, Operation, Verb
+from agent_console.repository.operations.enqueueing import ENQUEUEING
+from agent_console.repository.operations.explaining import EXPLAINING
 from agent_console.repository.operations.fleet import (
     AGENTS_GET,
     AGENTS_LIST,
@@ -19,15 +21,37 @@ from agent_console.repository.operations.fleet import (
     POOL_STATUS,
     QUEUE_DEPTH,
 )
+from agent_console.repository.operations.job_acts import JOB_ACTS
+from agent_console.repository.operations.pausing import PAUSING
 from agent_console.repository.operations.people import PEOPLE
 from agent_console.repository.operations.presence import PRESENCE
 from agent_console.repository.operations.sessions import SESSIONS
 from agent_console.repository.operations.storage import STORAGE
+from agent_console.repository.operations.working import WORKING
 
 # /v1/agents/count has to be asked before /v1/agents/{agent_id}.
-OPERATIONS: tuple[AnyOperation, ...] = AGENTS + FLEET + CREDENTIALS + STORAGE + PEOPLE + PRESENCE + SESSIONS
+OPERATIONS: tuple[AnyOperation, ...] = (
+    AGENTS
+    + FLEET
+    + CREDENTIALS
+    + STORAGE
+    + PEOPLE
+    + PRESENCE
+    + SESSIONS
+    + ENQUEUEING
+    + JOB_ACTS
+    + PAUSING
+    + WORKING
+    + EXPLAINING
+)
 NOUNS: dict[str, str] = (
-    fleet.NOUNS | credentials.NOUNS | storage.NOUNS | people.NOUNS | presence.NOUNS | sessions.NOUNS
+    fleet.NOUNS
+    | credentials.NOUNS
+    | storage.NOUNS
+    | people.NOUNS
+    | presence.NOUNS
+    | sessions.NOUNS
+    | working.NOUNS
 )
 
 __all__ = [

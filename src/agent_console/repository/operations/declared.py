@@ -33,7 +33,9 @@ class Operation(Generic[Asked, Answered]):
     path travel there; the others travel as the query of a GET and as the body of everything else. `audit`
     names the action that a changing operation writes in its own transaction; one that only `writes` changes
     something that is no act of anybody's. A `public` one needs no credential, because it brings its own; a
-    `danger` asks a person twice. `waits_seconds` is how much longer than usual the answer may take.
+    `danger` asks a person twice. `waits_seconds` is how much longer than usual the answer may take;
+    `per_minute` is how often one credential may ask a server for it. A `batched` one takes a BatchRequest and
+    answers with a Batch: one call is one step, and whoever wants all of it asks until there is no next.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Operation(Generic[Asked, Answered]):
     public: bool = False
     writes: bool = False
     waits_seconds: float = 0.0
+    per_minute: int | None = None
+    batched: bool = False
 
     @property
     def noun(self) -> str:

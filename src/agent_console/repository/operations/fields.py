@@ -4,6 +4,7 @@ import types
 from enum import Enum
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agent_console.domain.ids import Id
@@ -20,11 +21,25 @@ def value_type(annotation: Any) -> Any:
 
 
 def takes_several(annotation: Any) -> bool:
-    return get_origin(value_type(annotation)) in (tuple, list, frozenset)
+    """Several plain values, each given by itself. Several objects are given together, as JSON."""
+    return _is_many(annotation) and not _is_model(get_args(value_type(annotation))[0])
 
 
 def takes_object(annotation: Any) -> bool:
-    return get_origin(value_type(annotation)) is dict
+    """Something with parts of its own, given as JSON."""
+    kind = value_type(annotation)
+    if get_origin(kind) is dict or _is_model(kind):
+        return True
+    return _is_many(annotation) and _is_model(get_args(kind)[0])
+
+
+def _is_many(annotation: Any) -> bool:
+    return get_origin(value_type(annotation)) in (tuple, list, frozenset)
+
+
+def _is_model(annotation: Any) -> bool:
+    kind = value_type(annotation)
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def item_type(annotation: Any) -> Any:

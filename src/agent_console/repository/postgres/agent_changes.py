@@ -10,7 +10,6 @@ from agent_console.database.tables import (
     a2a_route_versions,
     a2a_routes,
     agent_connectors,
-    agent_lanes,
     agent_runtime,
     agents,
     collections,
@@ -33,7 +32,7 @@ from agent_console.domain.errors import Conflict, NotFound
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.secrets import Secret
-from agent_console.domain.states import Lifecycle
+from agent_console.domain.states import JobStatus, Lifecycle
 from agent_console.repository.operations.agents import (
     AGENT_CONFIGURED,
     AGENT_DELETED,
@@ -117,6 +116,8 @@ async def release(work: Work, agent_id: AgentId, reason: str) -> int:
     released = await release_jobs(work.connection, work.caller.team_id, [agent_id], reason, costs_attempt=False)
     for job in released:
         work.announce(Topic.JOBS, job.job_id)
+        if job.status is JobStatus.QUEUED:
+            work.announce(Topic.WORK, job.place)
     return len(released)
 
 
@@ -214,15 +215,8 @@ async def revoke_agent(work: Work, asked: AgentRevocation) -> Agent:
             "sessions": await close(work, asked.agent_id, "the agent was revoked"),
             "jobs": await release(work, asked.agent_id, "the agent was revoked"),
         }
-        await _take_nothing(work, asked.agent_id)
         await tell(work, AGENT_REVOKED, asked.agent_id, agent.at, facts, asked.reason)
     return await shown(work, asked.agent_id)
-
-
-async def _take_nothing(work: Work, agent_id: AgentId) -> None:
-    await work.connection.execute(
-        delete(agent_lanes).where(agent_lanes.c.team_id == work.caller.team_id, agent_lanes.c.agent_id == agent_id)
-    )
 
 
 @answers(AGENTS_DELETE)
@@ -237,7 +231,6 @@ async def delete_agent(work: Work, asked: AgentAsked) -> Agent:
         "routes": await _remove_routes(work, asked.agent_id),
         "memberships": await _leave_threads(work, asked.agent_id),
     }
-    await _take_nothing(work, asked.agent_id)
     await end_worker_tokens(work, agent.worker_id)
     team_id = work.caller.team_id
     await work.connection.execute(

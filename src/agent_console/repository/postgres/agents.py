@@ -27,6 +27,7 @@ from agent_console.domain.records import Nothing, Page
 from agent_console.domain.states import JOB_HELD, Lifecycle, Presence, SessionStatus
 from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST, POOL_STATUS
 from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.paused import pause_of
 from agent_console.repository.postgres.work import Work, answers
 
 RUNTIME_SHOWN = ("last_heartbeat_at", "capabilities", "metrics", "lifecycle", "lifecycle_changed_at")
@@ -188,4 +189,4 @@ POOL = text("""
 @answers(POOL_STATUS)
 async def pool_status(work: Work, request: Nothing) -> PoolStatus:
     found = await work.connection.execute(POOL, {"team_id": work.caller.team_id, "cap": HELD_JOBS_CAP})
-    return PoolStatus.model_validate(dict(found.mappings().one()))
+    return PoolStatus.model_validate({**found.mappings().one(), "pause": await pause_of(work)})

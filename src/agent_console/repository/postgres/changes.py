@@ -7,7 +7,7 @@ that gets lost costs a reader some freshness, never truth: readers look again by
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -26,6 +26,9 @@ NAMED_AT_MOST = 50
 WAITING_AT_MOST = 1000
 RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 
+# What a person watches. That a job may be claimed concerns only those who wait for one.
+FOR_PEOPLE = frozenset(Topic) - {Topic.WORK}
+
 NOTIFY = text("select pg_notify(:channel, notice) from unnest(cast(:notices as text[])) as notice")
 
 
@@ -34,11 +37,18 @@ class Announcer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: dict[tuple[TeamId, Topic], set[str]] = {}
+        self._waiting: dict[tuple[TeamId, Topic], set[Id]] = {}
         self._speaking: asyncio.Task[None] | None = None
+        self._at_once: dict[Topic, Callable[[TeamId, Id], None]] = {}
+
+    def at_once(self, topic: Topic, hear: Callable[[TeamId, Id], None]) -> None:
+        """Whoever is in the same process need not wait for the database to say it back."""
+        self._at_once[topic] = hear
 
     def announce(self, team_id: TeamId, topic: Topic, row: Id) -> None:
-        self._waiting.setdefault((team_id, topic), set()).add(str(row))
+        if (hear := self._at_once.get(topic)) is not None:
+            hear(team_id, row)
+        self._waiting.setdefault((team_id, topic), set()).add(row)
         if self._speaking is None or self._speaking.done():
             self._speaking = asyncio.create_task(self._speak())
 
@@ -68,14 +78,15 @@ class Announcer:
             self._speaking.cancel()
 
 
-def _named(ids: set[str]) -> list[str] | None:
+def _named(ids: set[Id]) -> list[str] | None:
     """Many changes at once are told without names: the reader fetches its page again anyway."""
-    return sorted(ids) if len(ids) <= NAMED_AT_MOST else None
+    return sorted(str(row) for row in ids) if len(ids) <= NAMED_AT_MOST else None
 
 
 @dataclass(eq=False)
 class _Reader:
     team_id: object
+    topics: frozenset[Topic]
     waiting: "asyncio.Queue[Change]" = field(default_factory=lambda: asyncio.Queue(WAITING_AT_MOST))
 
     def give(self, change: Change) -> None:
@@ -96,8 +107,10 @@ class Listener:
         self._readers: set[_Reader] = set()
         self._hearing: asyncio.Task[None] | None = None
 
-    async def changes(self, team_id: object) -> AsyncGenerator[Change, None]:
-        reader = _Reader(team_id)
+    async def changes(
+        self, team_id: object, topics: frozenset[Topic] = FOR_PEOPLE
+    ) -> AsyncGenerator[Change, None]:
+        reader = _Reader(team_id, topics)
         self._readers.add(reader)
         if self._hearing is None or self._hearing.done():
             self._hearing = asyncio.create_task(self._hear())
@@ -142,7 +155,7 @@ class Listener:
             self._give_all(REFETCH)
             return
         for reader in self._readers:
-            if reader.team_id == team_id:
+            if reader.team_id == team_id and topic in reader.topics:
                 for row in ids:
                     reader.give(Change(topic=topic, id=row))
 

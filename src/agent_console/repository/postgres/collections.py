@@ -120,7 +120,7 @@ async def _collection(work: Work, collection_id: CollectionId) -> Collection:
     return Collection.model_validate(dict(found))
 
 
-async def _locked(work: Work, collection_id: CollectionId, *, for_deletion: bool = False) -> Row[Any]:
+async def locked_collection(work: Work, collection_id: CollectionId, *, for_deletion: bool = False) -> Row[Any]:
     """The collection for the rest of this transaction: whoever changes its timetable holds this lock.
 
     Jobs that are being made for it may go on, unless it is to be deleted: then they are waited for.
@@ -224,7 +224,7 @@ async def create_collection(work: Work, new: NewCollection) -> Collection:
 
 @answers(COLLECTIONS_UPDATE)
 async def update_collection(work: Work, change: CollectionUpdate) -> Collection:
-    now = await _locked(work, change.collection_id)
+    now = await locked_collection(work, change.collection_id)
     wanted = change.model_dump(exclude_unset=True, exclude={"collection_id"})
     changed = {
         name: value
@@ -252,7 +252,7 @@ async def update_collection(work: Work, change: CollectionUpdate) -> Collection:
 @answers(COLLECTIONS_DELETE)
 async def delete_collection(work: Work, asked: CollectionAsked) -> Collection:
     """Waiting jobs are cancelled; running ones go on and are told that what they work for is gone."""
-    now = await _locked(work, asked.collection_id, for_deletion=True)
+    now = await locked_collection(work, asked.collection_id, for_deletion=True)
     last = await _collection(work, asked.collection_id)
     await work.connection.execute(
         update(collections)
@@ -268,7 +268,7 @@ async def delete_collection(work: Work, asked: CollectionAsked) -> Collection:
 @answers(COLLECTIONS_REFRESH)
 async def refresh_collection(work: Work, asked: CollectionAsked) -> Job:
     """A refresh that waits already is the one that was asked for; asking twice makes no second one."""
-    now = await _locked(work, asked.collection_id)
+    now = await locked_collection(work, asked.collection_id)
     refresh = await refresh_now(work, Timetable.of(now))
     if refresh.changed:
         facts: Facts = {"job_id": str(refresh.job_id), "cancelled_jobs": refresh.cancelled}

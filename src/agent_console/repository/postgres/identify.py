@@ -95,10 +95,18 @@ BY_WORKER_TOKEN = text("""
 NO_HASH = "0" * 64
 
 
-def _refused() -> ConsoleError:
+def refused_credential() -> ConsoleError:
     return Unauthorized(
         "The credential is not valid here.",
         hint="It may have been revoked or have expired; ask an administrator for a new token.",
+    )
+
+
+def revoked_agent() -> ConsoleError:
+    return Forbidden(
+        "This agent is revoked.",
+        hint="Its operator can say why; to come back it has to be registered again.",
+        details={"reason": "revoked"},
     )
 
 
@@ -137,7 +145,7 @@ async def _person(connection: AsyncConnection, secret: Secret) -> Caller:
     found = (await connection.execute(BY_OPERATOR_TOKEN, token)).first()
     genuine = same_hash(found.token_hash if found else NO_HASH, secret.hash)
     if found is None or not genuine or found.revoked or found.expired or not found.is_active:
-        raise _refused()
+        raise refused_credential()
     if found.unused:
         await connection.execute(USED, token)
     if found.unseen:
@@ -159,7 +167,7 @@ async def _agent(connection: AsyncConnection, secret: Secret) -> Caller:
     current = same_hash(found.api_key_hash if found else NO_HASH, secret.hash)
     previous = same_hash((found.previous_key_hash if found else None) or NO_HASH, secret.hash)
     if found is None or not (current or (previous and found.overlapping)) or found.deleted:
-        raise _refused()
+        raise refused_credential()
     return _acting_agent(secret, found, AuthSource.API_KEY)
 
 
@@ -168,17 +176,13 @@ async def _worker(connection: AsyncConnection, secret: Secret) -> Caller:
     found = (await connection.execute(BY_WORKER_TOKEN, token)).first()
     genuine = same_hash(found.token_hash if found else NO_HASH, secret.hash)
     if found is None or not genuine or not found.is_active or found.expired:
-        raise _refused()
+        raise refused_credential()
     return _acting_agent(secret, found, AuthSource.WORKER_TOKEN)
 
 
 def _acting_agent(secret: Secret, found: Row[Any], source: AuthSource) -> Caller:
     if found.revoked:
-        raise Forbidden(
-            "This agent is revoked.",
-            hint="Its operator can say why; to come back it has to be registered again.",
-            details={"reason": "revoked"},
-        )
+        raise revoked_agent()
     return Caller(
         team_id=secret.team_id,
         team=found.slug,

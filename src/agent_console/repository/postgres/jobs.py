@@ -1,25 +1,30 @@
 """Jobs: listing them by keyset pages, reading one, putting one into the queue."""
 
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, Subquery, and_, case, func, literal, select, text, union_all
+from sqlalchemy import Select, Subquery, and_, case, func, literal, select, union_all
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import agents, collections, connectors, job_events, jobs, users
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Conflict, NotFound
 from agent_console.domain.ids import AgentId, ConnectorId, JobEventId, JobId, TeamId
-from agent_console.domain.jobs import DEPTH_CAP, Job, JobAsked, JobQuery, NewJob, QueueDepth, StatusDepth
+from agent_console.domain.jobs import Job, JobAsked, JobQuery, NewJob, QueueDepth, StatusDepth
 from agent_console.domain.records import Nothing, Page
 from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_CREATE, JOBS_GET, JOBS_LIST, QUEUE_DEPTH
 from agent_console.repository.operations.fleet import JOB_CREATED
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.explaining import warnings_for
 from agent_console.repository.postgres.lanes import lane_of
 from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.paused import pause_of
+from agent_console.repository.postgres.queue_stats import exact_depths, oldest_queued
+from agent_console.repository.postgres.release import place_of
 from agent_console.repository.postgres.work import Work, answers
 
 JOB_COLUMNS = tuple(jobs.c[name] for name in Job.model_fields if name in jobs.c)
@@ -87,7 +92,8 @@ async def create_job(work: Work, new: NewJob) -> Job:
     if made is None:
         return await _first_with_key(work, new)
     await _tell_audit(work, new, made)
-    return await job_of(work, made.id)
+    job = await job_of(work, made.id)
+    return job.model_copy(update={"warnings": await warnings_for(work, made.id)})
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ async def enqueue(work: Work, new: NewJob) -> Enqueued | None:
 
     The audit row is the caller's: an act that makes a job on the way is one act.
     """
-    bound_agent_id, connector_id = await _route(work, new)
+    bound_agent_id, connector_id = await route_of(work, new)
     lane_id = await lane_of(
         work,
         bound_agent_id=bound_agent_id,
@@ -125,6 +131,7 @@ async def enqueue(work: Work, new: NewJob) -> Enqueued | None:
                 "bound_agent_id": bound_agent_id,
                 "connector_id": connector_id,
                 "status": case((later, JobStatus.SCHEDULED.value), else_=JobStatus.QUEUED.value),
+                "signing_nonce": secrets.token_hex(16) if new.signed else None,
                 "created_by_user_id": work.caller.user_id,
                 "updated_by_user_id": work.caller.user_id,
             }
@@ -138,6 +145,8 @@ async def enqueue(work: Work, new: NewJob) -> Enqueued | None:
     if (row := made.first()) is None:
         return None
     await _tell_story(work, job_id, row.status)
+    if row.status == JobStatus.QUEUED:
+        work.announce(Topic.WORK, place_of(lane_id, bound_agent_id))
     return Enqueued(job_id, JobStatus(row.status), row.created_at)
 
 
@@ -165,7 +174,7 @@ async def _first_with_key(work: Work, new: NewJob) -> Job:
     return earlier
 
 
-async def _route(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId | None]:
+async def route_of(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId | None]:
     """Where the job must go: what it says itself, or what its collection is bound to."""
     team_id = work.caller.team_id
     bound_agent_id, connector_id = new.bound_agent_id, new.connector_id
@@ -238,27 +247,9 @@ async def _tell_audit(work: Work, new: NewJob, made: Enqueued) -> None:
     await audit.append(work, event, made.at)
 
 
-# Counting stops at the cap: a screen never pays for the size of the table. One part per state, each written
-# out, so that the planner knows how common it is and walks jobs_status_idx only as far as the cap.
-DEPTH = text(
-    " union all ".join(
-        f"""
-    select '{status.value}' as status, count(*) as found, min(created_at) as oldest, now() as at
-      from (select created_at from jobs
-             where team_id = :team_id and status = '{status.value}'
-             order by id limit :cap + 1) as {status.value}"""  # noqa: S608
-        for status in JobStatus
-    )
-)
-
-
 @answers(QUEUE_DEPTH)
 async def queue_depth(work: Work, request: Nothing) -> QueueDepth:
-    parameters = {"team_id": work.caller.team_id, "cap": DEPTH_CAP}
-    rows = (await work.connection.execute(DEPTH, parameters)).all()
-    depths = tuple(
-        StatusDepth(status=row.status, count=min(row.found, DEPTH_CAP), capped=row.found > DEPTH_CAP)
-        for row in rows
-    )
-    oldest = next(row.oldest for row in rows if row.status == JobStatus.QUEUED)
-    return QueueDepth(depths=depths, oldest_queued_at=oldest, at=rows[0].at)
+    found = await exact_depths(work.connection, work.caller.team_id)
+    oldest = await oldest_queued(work.connection, work.caller.team_id)
+    depths = tuple(StatusDepth(status=status, count=count, capped=False) for status, count in found.items())
+    return QueueDepth(depths=depths, oldest_queued_at=oldest.created_at, at=oldest.at, pause=await pause_of(work))

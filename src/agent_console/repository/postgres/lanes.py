@@ -1,32 +1,12 @@
 """Find or make the lane of a job when it is enqueued, so that a claim never has to compare sets."""
 
-import hashlib
-import json
-
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import lanes
 from agent_console.domain.ids import AgentId, ConnectorId, LaneId
+from agent_console.domain.lanes import lane_key
 from agent_console.repository.postgres.work import Work
-
-
-def lane_key(
-    bound_agent_id: AgentId | None,
-    required_capabilities: tuple[str, ...],
-    job_type: str,
-    repository: str | None,
-    connector_id: ConnectorId | None,
-) -> str:
-    """Everything that decides who may take a job, in one fixed-length word."""
-    parts = [
-        None if bound_agent_id is None else str(bound_agent_id),
-        list(required_capabilities),
-        job_type,
-        repository,
-        None if connector_id is None else str(connector_id),
-    ]
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
 
 
 async def lane_of(

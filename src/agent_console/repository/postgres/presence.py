@@ -32,10 +32,11 @@ from agent_console.repository.postgres.own_pace import answers_at_own_pace
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
 
-# Everything is found by primary key, the held jobs and open sessions by jobs_held_idx and sessions_open_idx. No
-# index holds a column that a beat of a living agent moves, so its row stays within its page. A key is proved
-# here too: its hash is compared with the agent's own. The row as it was is joined once more to tell whether
-# anything a person can see has changed. `offset 0` keeps the planner from starting anywhere but at the beats.
+# Everything is found by primary key, the held jobs and open sessions by jobs_held_idx and sessions_open_idx. Of
+# what a beat of a living agent moves only heard_minute is in an index, which the table makes from
+# last_heartbeat_at: until that minute is over its row stays within its page. A key is proved here too: its hash
+# is compared with the agent's own. The row as it was is joined once more to tell whether anything a person can
+# see has changed. `offset 0` keeps the planner from starting anywhere but at the beats.
 BEAT = text(f"""
     with beat as (
         select * from jsonb_to_recordset(cast(:beats as jsonb)) as b (

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from sqlalchemy import bindparam, insert, text
-from sqlalchemy.dialects.postgresql import ARRAY, UUID
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import UUID as UUIDColumn
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.database.tables import job_events
-from agent_console.domain.ids import AgentId, JobEventId, JobId, SessionId, TeamId
+from agent_console.domain.ids import AgentId, JobEventId, JobId, LaneId, SessionId, TeamId
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.states import JobStatus
 
@@ -21,7 +23,9 @@ RELEASE = text(f"""
         select id, status, attempt, claimed_by,
                case when cancel_requested_at is not null then 'cancelled'
                     when :costs_attempt and attempt >= max_attempts then 'dead_letter'
-                    else 'queued' end as becomes
+                    else 'queued' end as becomes,
+               case when :costs_attempt then now() + interval '{RETRY_AFTER_SECONDS} seconds'
+                    * (0.9 + 0.2 * random()) end as again_at
           from jobs
          where team_id = :team_id and agent_id = any (:agent_ids) and status in ('assigned', 'running')
          order by id
@@ -35,16 +39,16 @@ RELEASE = text(f"""
            claimed_by = null,
            lease_expires_at = null,
            attempt = case when h.becomes = 'queued' and :costs_attempt then j.attempt + 1 else j.attempt end,
-           next_attempt_at = case when h.becomes = 'queued' and :costs_attempt
-                                  then now() + interval '{RETRY_AFTER_SECONDS} seconds' end,
+           next_attempt_at = case when h.becomes = 'queued' then h.again_at end,
+           look_at = case when h.becomes = 'queued' then coalesce(h.again_at, '-infinity') end,
            finished_at = case when h.becomes <> 'queued' then now() end,
            error_code = case when h.becomes = 'dead_letter' then :code else j.error_code end,
            error_message = case when h.becomes = 'dead_letter' then :reason else j.error_message end,
            updated_at = now()
       from held h
      where j.team_id = :team_id and j.id = h.id
- returning j.id, h.status as was, j.status, h.attempt, h.claimed_by
-""").bindparams(bindparam("agent_ids", type_=ARRAY(UUID)))  # noqa: S608
+ returning j.id, h.status as was, j.status, h.attempt, h.claimed_by, j.lane_id, j.bound_agent_id
+""").bindparams(bindparam("agent_ids", type_=ARRAY(UUIDColumn)))  # noqa: S608
 
 # Served by sessions_open_idx.
 CLOSE_SESSIONS = text("""
@@ -66,6 +70,12 @@ CLOSE_SESSIONS = text("""
 class Released:
     job_id: JobId
     status: JobStatus
+    place: LaneId | AgentId
+
+
+def place_of(lane_id: UUID, bound_agent_id: UUID | None) -> LaneId | AgentId:
+    """Who has to hear that a job of this lane may be claimed: those of the lane, or the one agent it waits for."""
+    return LaneId.of(lane_id) if bound_agent_id is None else AgentId.of(bound_agent_id)
 
 
 async def release_jobs(
@@ -92,7 +102,10 @@ async def release_jobs(
             for row in rows
         ]
         await connection.execute(insert(job_events), events)
-    return [Released(JobId.of(row.id), JobStatus(row.status)) for row in rows]
+    return [
+        Released(JobId.of(row.id), JobStatus(row.status), place_of(row.lane_id, row.bound_agent_id))
+        for row in rows
+    ]
 
 
 async def close_sessions(

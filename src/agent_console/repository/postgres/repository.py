@@ -9,17 +9,27 @@ from agent_console.repository.port import Change
 from agent_console.repository.postgres import (
     agent_changes,
     agents,
+    bulk_jobs,
+    claiming,
     collections,
     connector_credentials,
     connectors,
+    disconnect,
+    explaining,
     hosted,
+    job_acts,
+    job_events,
     jobs,
+    many_jobs,
     me,
     new_agents,
     operator_tokens,
+    pausing,
     presence,
+    queue_stats,
     registration,
     registration_tokens,
+    reporting,
     sessions,
     team_settings,
     users,
@@ -30,23 +40,34 @@ from agent_console.repository.postgres.database import Database
 from agent_console.repository.postgres.identify import Identify, by_name
 from agent_console.repository.postgres.own_pace import own_pace_of
 from agent_console.repository.postgres.presence import Heartbeats
+from agent_console.repository.postgres.queue import Queue
 from agent_console.repository.postgres.work import Handler, Work, handler_of
 
 # Importing the modules is what fills the table of handlers.
 ANSWERING = (
     agent_changes,
     agents,
+    bulk_jobs,
+    claiming,
     collections,
     connector_credentials,
     connectors,
+    disconnect,
+    explaining,
     hosted,
+    job_acts,
+    job_events,
     jobs,
+    many_jobs,
     me,
     new_agents,
     operator_tokens,
+    pausing,
     presence,
+    queue_stats,
     registration,
     registration_tokens,
+    reporting,
     sessions,
     team_settings,
     users,
@@ -62,6 +83,7 @@ class Backend:
         self.announcer = Announcer(self.database)
         self.listener = Listener(listen_dsn or dsn)
         self.heartbeats = Heartbeats(self.database, self.announcer)
+        self.queue = Queue(self.database, self.announcer, self.listener)
 
     async def ready(self) -> None:
         """Raise what keeps us from working: no database, or not the schema we know."""
@@ -71,6 +93,7 @@ class Backend:
     async def close(self) -> None:
         await self.listener.close()
         await self.heartbeats.close()
+        await self.queue.close()
         await self.announcer.close()
         await self.database.close()
 

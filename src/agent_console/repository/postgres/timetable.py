@@ -169,7 +169,7 @@ async def _move(work: Work, job: Row[Any], due: datetime) -> None:
     await work.connection.execute(
         update(jobs)
         .where(jobs.c.team_id == work.caller.team_id, jobs.c.id == job.id)
-        .values(scheduled_for=due, updated_by_user_id=work.caller.user_id, updated_at=func.now())
+        .values(scheduled_for=due, look_at=due, updated_by_user_id=work.caller.user_id, updated_at=func.now())
     )
     await _tell(work, [job], f"moved to {due:%Y-%m-%d %H:%M} UTC: the collection's timetable has changed")
 
@@ -184,6 +184,7 @@ async def _cancel(work: Work, leaving: Sequence[Row[Any]], reason: str) -> None:
             status=JobStatus.CANCELLED.value,
             finished_at=func.now(),
             next_attempt_at=None,
+            look_at=None,
             cancel_requested_at=func.now(),
             cancel_requested_by_user_id=work.caller.user_id,
             cancel_reason=reason,

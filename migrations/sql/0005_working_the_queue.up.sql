@@ -1,0 +1,579 @@
+-- Taking, finishing and tending jobs; the counters that screens read instead of counting.
+
+-- Ids of rows that the database makes itself have the form of all others: version 7, in the order of time.
+do $$
+begin
+    if current_setting('server_version_num')::integer >= 180000 then
+        execute 'create function new_id() returns uuid language sql volatile parallel safe return uuidv7()';
+    else
+        execute $f$
+            create function new_id() returns uuid language sql volatile parallel safe return
+            encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+                placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+                from 1 for 6), 52, 1), 53, 1), 'hex')::uuid
+        $f$;
+    end if;
+end
+$$;
+
+-- Seconds before the next try: 15 doubled with every try, at most ten minutes, give or take a tenth.
+create function retry_delay(attempt integer) returns interval
+language sql volatile parallel safe
+return make_interval(secs => least(600, 15 * 2 ^ least(attempt - 1, 10)) * (0.9 + 0.2 * random()));
+
+-- What every statement moved, added without waiting for anybody, and folded into the counts by a duty. A row without a
+-- lane tells of something that is no change of state.
+create table queue_moves (
+    id bigint generated always as identity,
+    team_id uuid not null,
+    lane_id uuid,
+    came_from text,
+    went_to text,
+    jobs integer not null,
+    waited_seconds double precision default 0 not null,
+    constraint queue_moves_pkey primary key (id)
+);
+
+create table queue_counts (
+    team_id uuid not null,
+    lane_id uuid not null,
+    status text not null,
+    jobs bigint not null,
+    constraint queue_counts_pkey primary key (team_id, lane_id, status)
+)
+ with (fillfactor = 50);
+
+create table queue_tallies (
+    team_id uuid not null,
+    came_from text not null,
+    went_to text not null,
+    jobs bigint not null,
+    waited_seconds double precision not null,
+    constraint queue_tallies_pkey primary key (team_id, came_from, went_to)
+)
+ with (fillfactor = 50);
+
+create function count_new_jobs() returns trigger
+language plpgsql as $$
+begin
+    insert into queue_moves (team_id, lane_id, went_to, jobs)
+    select team_id, lane_id, status, count(*) from come group by team_id, lane_id, status;
+    return null;
+end
+$$;
+
+create function count_moved_jobs() returns trigger
+language plpgsql as $$
+begin
+    insert into queue_moves (team_id, lane_id, came_from, went_to, jobs, waited_seconds)
+    select moved.team_id, moved.lane_id, moved.came_from, moved.went_to, count(*), sum(moved.waited)
+      from (select o.team_id, o.lane_id, o.status as came_from,
+                   case when n.lane_id = o.lane_id then n.status end as went_to,
+                   case when o.look_at = '-infinity' and n.agent_id is not null
+                        then extract(epoch from now() - coalesce(o.next_attempt_at, o.scheduled_for, o.created_at))
+                        else 0 end as waited
+              from gone o join come n on n.team_id = o.team_id and n.id = o.id
+             where n.status <> o.status or n.lane_id <> o.lane_id
+             union all
+            select n.team_id, n.lane_id, null, n.status, 0
+              from gone o join come n on n.team_id = o.team_id and n.id = o.id
+             where n.lane_id <> o.lane_id) as moved
+     group by moved.team_id, moved.lane_id, moved.came_from, moved.went_to;
+    return null;
+end
+$$;
+
+create function count_gone_jobs() returns trigger
+language plpgsql as $$
+begin
+    insert into queue_moves (team_id, lane_id, came_from, jobs)
+    select team_id, lane_id, status, count(*) from gone group by team_id, lane_id, status;
+    return null;
+end
+$$;
+
+create trigger jobs_count_new after insert on jobs
+    referencing new table as come for each statement execute function count_new_jobs();
+create trigger jobs_count_moved after update on jobs
+    referencing old table as gone new table as come for each statement execute function count_moved_jobs();
+create trigger jobs_count_gone after delete on jobs
+    referencing old table as gone for each statement execute function count_gone_jobs();
+
+-- Adds what has been moved since the last time to the counts. `after` is a hint where the living rows begin, so that
+-- a snapshot held open elsewhere does not make this walk over what it has folded before.
+create function fold_queue_moves(after bigint, at_most integer) returns table (last_id bigint, folded bigint)
+language plpgsql as $$
+begin
+    return query
+    with moves as (
+        delete from queue_moves
+         where id in (select m.id from queue_moves m where m.id > after order by m.id limit at_most)
+     returning id, team_id, lane_id, came_from, went_to, jobs, waited_seconds
+    ), counted as (
+        insert into queue_counts as c (team_id, lane_id, status, jobs)
+        select s.team_id, s.lane_id, s.status, sum(s.jobs)
+          from (select team_id, lane_id, went_to as status, jobs from moves
+                 where lane_id is not null and went_to is not null
+                 union all
+                select team_id, lane_id, came_from, -jobs from moves
+                 where lane_id is not null and came_from is not null) as s
+         group by s.team_id, s.lane_id, s.status
+         order by s.team_id, s.lane_id, s.status
+        on conflict (team_id, lane_id, status) do update set jobs = c.jobs + excluded.jobs
+    ), tallied as (
+        insert into queue_tallies as t (team_id, came_from, went_to, jobs, waited_seconds)
+        select m.team_id, coalesce(m.came_from, ''), coalesce(m.went_to, ''), sum(m.jobs), sum(m.waited_seconds)
+          from moves m
+         group by 1, 2, 3
+         order by 1, 2, 3
+        on conflict (team_id, came_from, went_to) do update
+           set jobs = t.jobs + excluded.jobs, waited_seconds = t.waited_seconds + excluded.waited_seconds
+    )
+    select max(m.id), count(*) from moves m;
+end
+$$;
+
+-- A run's status follows its job's. A retry leaves the run running; a deadline ends it as timeout.
+create function run_follows_job() returns trigger
+language plpgsql as $$
+begin
+    update runs r
+       set status = case new.status when 'running' then 'running'
+                                    when 'succeeded' then 'succeeded'
+                                    when 'cancelled' then 'cancelled'
+                                    else case when new.error_code = 'deadline' then 'timeout' else 'failed' end end,
+           started_at = case when new.status = 'running' then coalesce(r.started_at, now()) else r.started_at end,
+           ended_at = case when new.finished_at is not null then now() end,
+           error_code = new.error_code,
+           error_message = new.error_message,
+           output_summary = case when new.status = 'succeeded' and new.result_summary is not null
+                                 then r.output_summary || jsonb_build_object('summary', new.result_summary)
+                                 else r.output_summary end,
+           updated_at = now()
+     where r.team_id = new.team_id and r.id = new.run_id and r.ended_at is null
+       and (new.finished_at is not null or new.status = 'running');
+    return null;
+end
+$$;
+
+create trigger jobs_run_follows after update on jobs
+    for each row when (new.run_id is not null and old.status is distinct from new.status)
+    execute function run_follows_job();
+
+-- One agent's turn: what it finishes, what it wants next, and what proves who it is.
+create type turn as (
+    n integer, agent_id uuid, key_hash text, routing text,
+    job_id uuid, attempt integer, outcome text, summary text, error_code text, error text,
+    result jsonb, signature text, artifacts_path text, apart boolean,
+    wants integer, lease integer, starts boolean);
+
+-- The turns of many agents with one and the same routing, in one go; `n` counts them from 1. What they finish is fenced
+-- by the attempt; what they get are the best of the given lanes, bound jobs first, then by priority, then by age, each
+-- row locked once and never waited for. The agents' own rows are locked, so that nobody exceeds a limit and nobody gets
+-- a job after it has been drained, revoked or deleted. `floors` say where the living rows of a lane begin: hints.
+-- A turn that is apart (signed, or of a collection) is refused here unless its caller says that it sees to the rest.
+-- One row tells how a turn stands and what became of what it finished; one more row for every job it got.
+create function take_turns(
+    p_team uuid, p_turns jsonb, p_lanes uuid[], p_floor_priorities integer[], p_floor_ids uuid[],
+    p_types text[], p_repositories text[]
+) returns table (
+    turn integer, standing text, finish text, finish_status text, finish_lane uuid, pause jsonb,
+    job_id uuid, lane_id uuid, type text, status text, priority integer, payload jsonb, tool text,
+    repository text, collection_id uuid, connector_id uuid, run_id uuid, required_capabilities jsonb,
+    attempt integer, max_attempts integer, max_run_seconds integer, lease_expires_at timestamptz,
+    assigned_at timestamptz, signed boolean, signing_nonce text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    turns turn[];
+    stands text[];
+    rooms integer[];
+    limits integer[];
+    users uuid[];
+    workers text[];
+    finishes text[];
+    finish_states text[];
+    finish_lanes uuid[];
+    is_paused jsonb;
+    finishing boolean;
+    wanted integer;
+    unit integer;
+    found_one boolean;
+    reach integer;
+    looked_at uuid[];
+    bound_jobs uuid[];
+    job_ids uuid[] := '{}';
+    for_turns integer[] := '{}';
+    more_jobs uuid[];
+    more_turns integer[];
+    told_jobs uuid[] := '{}';
+    told_levels text[] := '{}';
+    told_words text[] := '{}';
+    told_facts jsonb[] := '{}';
+    told_attempts integer[] := '{}';
+    told_users uuid[] := '{}';
+    r record;
+begin
+    select array_agg(t order by t.n), bool_or(t.job_id is not null) into turns, finishing
+      from jsonb_populate_recordset(null::turn, p_turns) as t;
+    stands := array_fill('unknown'::text, array[cardinality(turns)]);
+    rooms := array_fill(0, array[cardinality(turns)]);
+    limits := rooms;
+    users := array_fill(null::uuid, array[cardinality(turns)]);
+    workers := array_fill(null::text, array[cardinality(turns)]);
+    finishes := array_fill(null::text, array[cardinality(turns)]);
+    finish_states := finishes;
+    finish_lanes := users;
+
+    -- Who they are and how they stand. The lock is kept to the end: a limit, a drain or a revocation holds.
+    for r in
+        select t.n, t.wants, a.system_user_id, a.worker_id, a.max_concurrent_jobs,
+               case when a.revoked_at is not null then 'revoked'
+                    when coalesce(t.wants, 0) = 0 then 'done'
+                    when tm.paused_at is not null then 'paused'
+                    when a.drained_at is not null then 'drained'
+                    when t.routing is distinct from
+                         md5(w.capabilities::text || coalesce((select string_agg(k.connector_id::text, ',' order by k.connector_id)
+                               from agent_connectors k where k.team_id = p_team and k.agent_id = a.id), ''))
+                         and t.routing is not null then 'stale'
+                    else 'open' end as said,
+               case when tm.paused_at is not null then
+                    jsonb_build_object('mode', tm.pause_mode, 'reason', tm.pause_reason, 'since', tm.paused_at) end as pause
+          from unnest(turns) as t
+          join teams tm on tm.id = p_team
+          join agents a on a.team_id = p_team and a.id = t.agent_id
+          join agent_runtime w on w.team_id = p_team and w.agent_id = t.agent_id
+         where a.deleted_at is null
+           and (t.key_hash is null or a.api_key_hash = t.key_hash
+                or (a.previous_key_hash = t.key_hash and a.previous_key_ends_at > now()))
+         order by a.id
+           for no key update of a
+    loop
+        stands[r.n] := r.said;
+        users[r.n] := r.system_user_id;
+        workers[r.n] := r.worker_id;
+        limits[r.n] := r.max_concurrent_jobs;
+        rooms[r.n] := least(r.wants, r.max_concurrent_jobs);
+        is_paused := r.pause;
+    end loop;
+
+    if finishing then
+        for r in
+            update jobs j
+               set status = d.becomes,
+                   agent_id = case when d.becomes = 'queued' then null else j.agent_id end,
+                   assigned_at = case when d.becomes = 'queued' then null else j.assigned_at end,
+                   progress = case when d.becomes = 'queued' then null else j.progress end,
+                   claimed_by = null,
+                   lease_expires_at = null,
+                   attempt = case when d.becomes = 'queued' then j.attempt + 1 else j.attempt end,
+                   next_attempt_at = d.again_at,
+                   look_at = d.again_at,
+                   finished_at = case when d.becomes <> 'queued' then now() end,
+                   result_summary = case when d.becomes = 'succeeded' then d.summary else j.result_summary end,
+                   artifacts_path = coalesce(d.artifacts_path, j.artifacts_path),
+                   error_code = case when d.becomes <> 'succeeded' then coalesce(d.error_code, j.error_code) end,
+                   error_message = case when d.becomes <> 'succeeded' then coalesce(d.error, j.error_message) end,
+                   updated_by_user_id = users[d.n],
+                   updated_at = now()
+              from (select t.*, o.status as was, o.claimed_by, verdict.becomes,
+                           case when verdict.becomes = 'queued' then now() + retry_delay(t.attempt) end as again_at
+                      from unnest(turns) as t
+                      join jobs o on o.team_id = p_team and o.id = t.job_id
+                      cross join lateral (
+                           select case when t.outcome = 'succeeded' then 'succeeded'
+                                       when o.cancel_requested_at is not null then 'cancelled'
+                                       when t.outcome = 'failed' then 'failed'
+                                       when o.attempt >= o.max_attempts then 'dead_letter'
+                                       else 'queued' end as becomes) as verdict
+                     where stands[t.n] not in ('unknown', 'revoked')
+                     order by o.id) as d
+             where j.team_id = p_team and j.id = d.job_id
+               and j.agent_id = d.agent_id and j.attempt = d.attempt and j.finished_at is null
+               -- Said so that no partial index of running jobs is taken, whose dead entries would be walked.
+               and case d.outcome
+                   when 'succeeded' then j.status = 'running'
+                        and (coalesce(d.apart, false) or (not j.signed and j.collection_id is null))
+                   when 'cancelled' then j.cancel_requested_at is not null
+                   else (j.cancel_requested_at is not null) = (d.becomes = 'cancelled') end
+         returning d.n, j.id, j.lane_id, d.was, d.becomes, d.claimed_by, d.attempt, d.summary, d.error, d.result,
+                   d.signature
+        loop
+            finishes[r.n] := 'ok';
+            finish_states[r.n] := r.becomes;
+            finish_lanes[r.n] := r.lane_id;
+            told_jobs := told_jobs || r.id;
+            told_levels := told_levels || case when r.becomes in ('succeeded', 'cancelled') then 'info'
+                                               when r.becomes = 'queued' then 'warn' else 'error' end;
+            told_words := told_words
+                || (r.was || ' to ' || r.becomes || coalesce(': ' || nullif(coalesce(r.error, r.summary), ''), ''));
+            told_facts := told_facts || jsonb_build_object('from', r.was, 'to', r.becomes, 'claimed_by', r.claimed_by);
+            told_attempts := told_attempts || r.attempt;
+            told_users := told_users || users[r.n];
+            if r.becomes = 'succeeded' and r.result is not null then
+                insert into job_results (team_id, id, job_id, attempt, result, signature, created_by_user_id)
+                values (p_team, new_id(), r.id, r.attempt, r.result, r.signature, users[r.n]);
+            end if;
+        end loop;
+
+        if exists (select from unnest(turns) as t where t.job_id is not null and finishes[t.n] is null) then
+            for r in
+                select t.n, j.status,
+                       case when j.id is null then 'missing'
+                            when j.agent_id is distinct from t.agent_id or j.attempt <> t.attempt then 'not_owner'
+                            when j.finished_at is not null then 'ended'
+                            when t.outcome = 'cancelled' and j.cancel_requested_at is null then 'not_asked'
+                            when t.outcome = 'succeeded' and j.status = 'assigned' then 'not_started'
+                            when t.outcome = 'succeeded' and (j.signed or j.collection_id is not null) then 'apart'
+                            else 'again' end as verdict
+                  from unnest(turns) as t
+                  left join jobs j on j.team_id = p_team and j.id = t.job_id
+                 where t.job_id is not null and finishes[t.n] is null and stands[t.n] not in ('unknown', 'revoked')
+            loop
+                finishes[r.n] := r.verdict;
+                finish_states[r.n] := r.status;
+            end loop;
+        end if;
+    end if;
+
+    if 'open' = any (stands) then
+        -- Asked after the locks and the completions.
+        for r in
+            select t.n, count(j.id)::integer as jobs
+              from unnest(turns) as t
+              join jobs j on j.team_id = p_team and j.agent_id = t.agent_id and j.status in ('assigned', 'running')
+             where stands[t.n] = 'open'
+             group by t.n
+        loop
+            rooms[r.n] := least(rooms[r.n], limits[r.n] - r.jobs);
+            if rooms[r.n] <= 0 then
+                stands[r.n] := 'full';
+            end if;
+        end loop;
+
+        wanted := 0;
+        for n in 1 .. cardinality(turns) loop
+            if stands[n] = 'open' then
+                wanted := wanted + rooms[n];
+            end if;
+        end loop;
+
+        -- Jobs for one agent alone come first, whatever their priority. Nobody else takes them: only an operator who
+        -- works on one just now can be in the way.
+        select array_agg(mine.id), array_agg(mine.n) into bound_jobs, more_turns
+          from (select c.id, t.n, row_number() over (partition by t.n order by - c.priority, c.id) as place
+                  from unnest(turns) as t
+                  join lanes l on l.team_id = p_team and l.bound_agent_id = t.agent_id
+                  cross join lateral (
+                       select j.id, j.priority from jobs j
+                        where j.team_id = p_team and j.lane_id = l.id and j.look_at = '-infinity'
+                        order by (- j.priority), j.id
+                        limit rooms[t.n]) as c
+                 where stands[t.n] = 'open'
+                   and (p_types is null or l.job_type = any (p_types))
+                   and (p_repositories is null or l.repository = any (p_repositories))
+                   and (l.connector_id is null or exists (
+                        select from connectors k
+                         where k.team_id = p_team and k.id = l.connector_id
+                           and (k.credential_location = 'server'
+                                or (k.credential_location = 'agent' and exists (
+                                    select from agent_connectors h
+                                     where h.team_id = p_team and h.agent_id = t.agent_id
+                                       and h.connector_id = l.connector_id)))))) as mine
+         where mine.place <= rooms[mine.n];
+        if bound_jobs is not null then
+            for r in
+                select j.id from jobs j
+                 where j.team_id = p_team and j.id = any (bound_jobs) and j.look_at = '-infinity'
+                   for update skip locked
+            loop
+                job_ids := job_ids || r.id;
+                for_turns := for_turns || more_turns[array_position(bound_jobs, r.id)];
+            end loop;
+            wanted := wanted - cardinality(job_ids);
+        end if;
+
+        if wanted > 0 and cardinality(p_lanes) > 0 then
+            -- A few more are looked at than are wanted, and many more if others are taking all of those just now.
+            reach := wanted + 32;
+            loop
+                looked_at := array(
+                    select c.id
+                      from unnest(p_lanes, p_floor_priorities, p_floor_ids) as l (lane, floor_priority, floor_id)
+                      cross join lateral (
+                           select j.id, j.priority from jobs j
+                            where j.team_id = p_team and j.lane_id = l.lane and j.look_at = '-infinity'
+                              and (- j.priority, j.id) >= (l.floor_priority, l.floor_id)
+                            order by (- j.priority), j.id
+                            limit reach) as c
+                     order by - c.priority, c.id
+                     limit reach);
+                more_jobs := array(
+                    select j.id from jobs j
+                     where j.team_id = p_team and j.id = any (looked_at) and j.look_at = '-infinity'
+                     order by - j.priority, j.id
+                     limit wanted
+                       for update skip locked);
+                exit when cardinality(more_jobs) = wanted or cardinality(looked_at) < reach or reach > 10000;
+                reach := reach * 8;
+            end loop;
+            -- The first goes to who has waited longest, and nobody gets a second while another has none.
+            unit := 1;
+            more_turns := '{}';
+            while cardinality(more_turns) < cardinality(more_jobs) loop
+                found_one := false;
+                for n in 1 .. cardinality(turns) loop
+                    exit when cardinality(more_turns) = cardinality(more_jobs);
+                    if stands[n] = 'open'
+                       and unit + cardinality(array_positions(for_turns, n)) <= rooms[n] then
+                        more_turns := more_turns || n;
+                        found_one := true;
+                    end if;
+                end loop;
+                exit when not found_one;
+                unit := unit + 1;
+            end loop;
+            job_ids := job_ids || more_jobs[1 : cardinality(more_turns)];
+            for_turns := for_turns || more_turns;
+        end if;
+    end if;
+
+    for n in 1 .. cardinality(turns) loop
+        turn := n;
+        standing := stands[n];
+        finish := finishes[n];
+        finish_status := finish_states[n];
+        finish_lane := finish_lanes[n];
+        pause := is_paused;
+        return next;
+    end loop;
+
+    if cardinality(job_ids) > 0 then
+        for r in
+            update jobs j
+               set status = case when g.starts then 'running' else 'assigned' end,
+                   agent_id = g.agent_id,
+                   claimed_by = workers[g.n],
+                   assigned_at = now(),
+                   started_at = case when g.starts then coalesce(j.started_at, now()) else j.started_at end,
+                   lease_seconds = g.lease,
+                   lease_expires_at = g.lease_end,
+                   look_at = least(g.lease_end, now() + make_interval(secs => j.max_run_seconds), g.deadline_at),
+                   next_attempt_at = null,
+                   updated_by_user_id = users[g.n],
+                   updated_at = now()
+              from (select o.id, o.status as was, t.n, t.agent_id, t.starts, t.lease, d.deadline_at,
+                           now() + make_interval(secs => t.lease) as lease_end
+                      from unnest(job_ids, for_turns) as f (id, n)
+                      join unnest(turns) as t on t.n = f.n
+                      join jobs o on o.team_id = p_team and o.id = f.id
+                      left join runs d on d.team_id = p_team and d.id = o.run_id) as g
+             where j.team_id = p_team and j.id = g.id
+         returning g.n, g.was, j.id, j.lane_id, j.type, j.status, j.priority, j.payload, j.tool, j.repository,
+                   j.collection_id, j.connector_id, j.run_id, j.required_capabilities, j.attempt, j.max_attempts,
+                   j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed, j.signing_nonce
+        loop
+            turn := r.n; standing := stands[r.n];
+            finish := null; finish_status := null; finish_lane := null; pause := null;
+            job_id := r.id; lane_id := r.lane_id; type := r.type; status := r.status; priority := r.priority;
+            payload := r.payload; tool := r.tool; repository := r.repository; collection_id := r.collection_id;
+            connector_id := r.connector_id; run_id := r.run_id; required_capabilities := r.required_capabilities;
+            attempt := r.attempt; max_attempts := r.max_attempts; max_run_seconds := r.max_run_seconds;
+            lease_expires_at := r.lease_expires_at; assigned_at := r.assigned_at;
+            signed := r.signed; signing_nonce := r.signing_nonce;
+            return next;
+            told_jobs := told_jobs || r.id;
+            told_levels := told_levels || 'info'::text;
+            told_words := told_words || (r.was || ' to assigned'
+                || case r.status when 'running' then ' to running' else '' end || ': ' || workers[r.n]);
+            told_facts := told_facts || jsonb_build_object('from', r.was, 'to', r.status, 'claimed_by', workers[r.n]);
+            told_attempts := told_attempts || r.attempt;
+            told_users := told_users || users[r.n];
+        end loop;
+    end if;
+
+    if cardinality(told_jobs) > 0 then
+        insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
+        select p_team, new_id(), e.job_id, e.level, e.words, e.facts, e.attempt, e.user_id
+          from unnest(told_jobs, told_levels, told_words, told_facts, told_attempts, told_users)
+               as e (job_id, level, words, facts, attempt, user_id);
+    end if;
+end
+$$;
+
+-- What time alone changes, oldest first: schedules and retries come due, leases, deadlines and run times end. Rows that
+-- somebody else holds are passed over; they will be looked at again.
+create function tend_jobs(at_most integer) returns table (
+    team_id uuid, job_id uuid, lane_id uuid, bound_agent_id uuid, was text, status text)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    return query
+    with due as (
+        select j.team_id, j.id, j.lane_id, j.bound_agent_id, j.status, j.attempt, j.max_attempts, j.claimed_by,
+               j.lease_expires_at,
+               j.lease_seconds, j.cancel_requested_at,
+               r.deadline_at <= now() as too_late,
+               j.assigned_at + make_interval(secs => j.max_run_seconds) <= now() as too_long,
+               least(j.lease_expires_at, j.assigned_at + make_interval(secs => j.max_run_seconds), r.deadline_at) as next_look
+          from (select * from jobs
+                 where look_at <= now() and look_at > '-infinity'
+                 order by look_at
+                 limit at_most
+                   for no key update skip locked) as j
+          left join runs r on r.team_id = j.team_id and r.id = j.run_id
+    ), judged as (
+        select d.*,
+               case when d.status in ('queued', 'scheduled') then 'ready'
+                    when d.next_look > now() then 'later'
+                    when d.cancel_requested_at is not null then 'cancelled'
+                    when d.too_late then 'failed'
+                    when d.attempt >= d.max_attempts then 'dead_letter'
+                    else 'queued' end as becomes,
+               case when d.too_late then 'deadline' when d.too_long then 'max_run_time' else 'lease_expired' end as code,
+               case when d.too_late then 'the deadline of its run is over'
+                    when d.too_long then 'it ran longer than it may'
+                    else 'lease expired: ' || coalesce(d.claimed_by, 'its agent') || ' did not renew it for '
+                         || coalesce(d.lease_seconds, 120) || ' s' end as why,
+               now() + interval '30 seconds' * (0.9 + 0.2 * random()) as again_at
+          from due d
+    ), changed as (
+        update jobs j
+           set look_at = case d.becomes when 'ready' then '-infinity' when 'later' then d.next_look
+                                        when 'queued' then d.again_at end,
+               status = case when d.becomes in ('ready', 'later') then j.status else d.becomes end,
+               agent_id = case d.becomes when 'queued' then null else j.agent_id end,
+               assigned_at = case d.becomes when 'queued' then null else j.assigned_at end,
+               progress = case d.becomes when 'queued' then null else j.progress end,
+               claimed_by = case d.becomes when 'later' then j.claimed_by end,
+               lease_expires_at = case d.becomes when 'later' then j.lease_expires_at end,
+               attempt = case d.becomes when 'queued' then j.attempt + 1 else j.attempt end,
+               next_attempt_at = case d.becomes when 'queued' then d.again_at when 'ready' then j.next_attempt_at end,
+               finished_at = case when d.becomes in ('cancelled', 'failed', 'dead_letter') then now() end,
+               error_code = case when d.becomes in ('ready', 'later') then j.error_code else d.code end,
+               error_message = case when d.becomes in ('ready', 'later') then j.error_message else d.why end,
+               updated_at = case when d.becomes in ('ready', 'later') then j.updated_at else now() end
+          from judged d
+         where j.team_id = d.team_id and j.id = d.id
+     returning j.id
+    ), told as (
+        insert into job_events (team_id, id, job_id, level, message, payload, attempt)
+        select d.team_id, new_id(), d.id, case d.becomes when 'queued' then 'warn' else 'error' end,
+               d.status || ' to ' || d.becomes || ': ' || d.why,
+               jsonb_build_object('from', d.status, 'to', d.becomes, 'claimed_by', d.claimed_by), d.attempt
+          from judged d
+         where d.becomes not in ('ready', 'later')
+    ), lost as (
+        insert into queue_moves (team_id, came_from, went_to, jobs)
+        select d.team_id, 'lease', 'lost', count(*) from judged d
+         where d.becomes not in ('ready', 'later') and d.code = 'lease_expired'
+         group by d.team_id
+    )
+    select d.team_id, d.id, d.lane_id, d.bound_agent_id, d.status, d.becomes from judged d where d.becomes <> 'later';
+end
+$$;
+
+grant select, insert, delete on queue_moves to agent_console_app;
+grant select, insert, update on queue_counts, queue_tallies to agent_console_app;
+grant select on queue_moves, queue_counts, queue_tallies to agent_console_readonly;
+grant insert on queue_moves to agent_console_maintenance;

@@ -1,0 +1,14 @@
+"""Taking, finishing and tending jobs; the counters that screens read instead of counting."""
+
+from agent_console.database.migrate import run_sql
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    run_sql("0005_working_the_queue.up.sql")
+
+
+def downgrade() -> None:
+    run_sql("0005_working_the_queue.down.sql")

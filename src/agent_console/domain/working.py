@@ -1,0 +1,215 @@
+"""What an agent does with jobs: takes them, reports on them, ends them.
+
+Every report carries the attempt the agent was given: when that attempt is over, whoever still works on it is
+refused and changes nothing.
+"""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, JsonValue, computed_field, field_validator
+
+from agent_console.domain.errors import Conflict
+from agent_console.domain.ids import CollectionId, ConnectorId, JobId, RunId
+from agent_console.domain.kinds import EventLevel
+from agent_console.domain.records import Instant, NotBlank, Record, Request
+from agent_console.domain.redact import redact, redact_json
+from agent_console.domain.states import JobStatus
+
+LEASE_SECONDS = 120
+LEASE_LEAST, LEASE_MOST = 10, 86_400
+JOBS_PER_CLAIM = 50
+WAIT_SECONDS = 30.0
+EVENTS_PER_CALL = 500
+TEXT_LENGTH = 10_000
+
+
+class NotOwner(Conflict):
+    """The job is not, or no longer, the caller's to report on."""
+
+    code = "not_owner"
+
+
+Redacted = AfterValidator(redact)
+Told = Annotated[str, NotBlank, Redacted, Field(min_length=1, max_length=TEXT_LENGTH)]
+
+
+class ClaimWanted(Request):
+    """How much work an agent asks for, and how it wants it."""
+
+    count: int = Field(1, ge=1, le=JOBS_PER_CLAIM, description="How many jobs at most.")
+    lease_seconds: int = Field(
+        LEASE_SECONDS,
+        ge=LEASE_LEAST,
+        le=LEASE_MOST,
+        description="How long each is yours before you have to renew it; the team may set a lower limit.",
+    )
+    allowed_types: tuple[Annotated[str, NotBlank], ...] | None = Field(
+        None, max_length=100, description="Only jobs of these types; repeat for several."
+    )
+    auto_start: bool = Field(False, description="Start them at once: they are running, not assigned.")
+
+
+class Claim(ClaimWanted):
+    worker_id: Annotated[str, NotBlank] | None = Field(
+        None, min_length=1, max_length=255, description="Your worker id, if you want it checked."
+    )
+    wait_seconds: float = Field(
+        0.0, ge=0.0, le=WAIT_SECONDS, description="Wait this long for a job; a new one ends the wait at once."
+    )
+
+
+class WhyNothing(StrEnum):
+    """Why a claim came back without a job."""
+
+    NOTHING_QUEUED = "nothing_queued"
+    NOTHING_FOR_YOU = "nothing_for_you"
+    AT_YOUR_LIMIT = "at_your_limit"
+    DRAINED = "drained"
+    PAUSED = "paused"
+
+
+WHY_NOTHING: dict[WhyNothing, str] = {
+    WhyNothing.NOTHING_QUEUED: "Nothing is waiting in the queue.",
+    WhyNothing.NOTHING_FOR_YOU: "Jobs are waiting, but none that you may and can take.",
+    WhyNothing.AT_YOUR_LIMIT: "You hold as many jobs as you may.",
+    WhyNothing.DRAINED: "You are drained: finish what you hold.",
+    WhyNothing.PAUSED: "The queue is paused.",
+}
+
+
+class PauseSeen(Record):
+    mode: str
+    reason: str
+    since: Instant
+
+
+class Assignment(Record):
+    """A job as its agent gets it. `attempt` comes with every report."""
+
+    id: JobId
+    type: str
+    status: JobStatus
+    priority: int
+    payload: dict[str, JsonValue]
+    tool: str | None
+    repository: str | None
+    collection_id: CollectionId | None
+    connector_id: ConnectorId | None
+    run_id: RunId | None
+    required_capabilities: tuple[str, ...]
+    attempt: int
+    max_attempts: int
+    max_run_seconds: int
+    assigned_at: Instant
+    lease_expires_at: Instant
+    signing_secret: str | None = Field(
+        None, description="Sign the result with it; given only to who holds the job."
+    )
+
+
+class Claimed(Record):
+    """What a claim brought; without a job it says why."""
+
+    jobs: tuple[Assignment, ...] = ()
+    reason: WhyNothing | None = None
+    message: str | None = None
+    pause: PauseSeen | None = None
+
+    @computed_field(description="The first of the jobs, for those who ask for one at a time.")  # type: ignore[prop-decorator]
+    @property
+    def job(self) -> Assignment | None:
+        return self.jobs[0] if self.jobs else None
+
+
+class HeldJob(Request):
+    job_id: JobId
+    attempt: int = Field(ge=1, description="The attempt you were given with the job.")
+
+
+class JobStart(HeldJob):
+    """From assigned to running."""
+
+
+class JobRenewal(HeldJob):
+    lease_seconds: int | None = Field(
+        None, ge=LEASE_LEAST, le=LEASE_MOST, description="A new length; without it the one you claimed with."
+    )
+
+
+class Lease(Record):
+    job_id: JobId
+    lease_expires_at: Instant
+    cancel_requested: bool = Field(description="Stop working on it, then acknowledge.")
+
+
+class JobProgress(HeldJob):
+    """Where the work is; replaces what was said before."""
+
+    stage: Annotated[str, Redacted] | None = Field(None, max_length=200)
+    percentage: int | None = Field(None, ge=0, le=100)
+    files_scanned: int | None = Field(None, ge=0)
+    total_files: int | None = Field(None, ge=0)
+    current_file: Annotated[str, Redacted] | None = Field(None, max_length=2000)
+    message: Annotated[str, Redacted] | None = Field(None, max_length=2000)
+
+    @property
+    def shown(self) -> dict[str, JsonValue]:
+        return self.model_dump(exclude={"job_id", "attempt"}, exclude_none=True)
+
+
+class EventLine(Request):
+    level: EventLevel = Field(EventLevel.INFO, description="info, warn or error.")
+    message: Told = Field(description="What happened.")
+    payload: dict[str, JsonValue] | None = Field(None, description="A JSON object with the details.")
+
+    @field_validator("payload")
+    @classmethod
+    def _without_secrets(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        cleaned = redact_json(value)
+        return cleaned if isinstance(cleaned, dict) else None
+
+
+class JobLines(HeldJob):
+    events: tuple[EventLine, ...] = Field(
+        min_length=1, max_length=EVENTS_PER_CALL, description="What happened, oldest first."
+    )
+
+
+class Reported(Record):
+    job_id: JobId
+    status: JobStatus
+    cancel_requested: bool = Field(description="Stop working on it, then acknowledge.")
+
+
+class Ending(HeldJob):
+    """The end of an attempt, and what the agent wants next in the same breath."""
+
+    claim_next: ClaimWanted | None = Field(None, description="Claim again in the same step.")
+
+
+class JobDone(Ending):
+    result_summary: Annotated[str, Redacted] | None = Field(None, max_length=TEXT_LENGTH)
+    result: dict[str, JsonValue] | None = Field(None, description="What came of it, a JSON object.")
+    signature: str | None = Field(
+        None,
+        pattern="^[0-9a-f]{64}$",
+        description="HMAC-SHA256 of the result's canonical JSON with the signing secret, in hex.",
+    )
+    artifacts_path: Annotated[str, NotBlank] | None = Field(None, max_length=1000)
+
+
+class JobFailed(Ending):
+    error: Told = Field(description="What went wrong, for the operator.")
+    error_code: str | None = Field(None, min_length=1, max_length=100, description="For programs.")
+    retryable: bool = Field(True, description="Whether trying again makes sense.")
+
+
+class CancelAcknowledged(Ending):
+    message: Annotated[str, Redacted] | None = Field(None, max_length=TEXT_LENGTH)
+
+
+class Ended(Record):
+    job_id: JobId
+    status: JobStatus = Field(description="What became of the job; queued when it will be tried again.")
+    next: Claimed | None = None

@@ -1,0 +1,38 @@
+"""The story of a job. Whoever adds a line holds the job's lock, so that lines are seen in the order of `seq`."""
+
+from sqlalchemy import and_, select
+
+from agent_console.database.tables import job_events, jobs, users
+from agent_console.domain.job_events import JobEvent, JobEventQuery
+from agent_console.domain.kinds import EventLevel
+from agent_console.domain.records import Page
+from agent_console.repository.operations.job_acts import JOBS_EVENTS
+from agent_console.repository.postgres.job_changes import no_job
+from agent_console.repository.postgres.work import Work, answers
+
+WORSE = {
+    EventLevel.INFO: (),
+    EventLevel.WARN: (EventLevel.WARN.value, EventLevel.ERROR.value),
+    EventLevel.ERROR: (EventLevel.ERROR.value,),
+}
+
+
+@answers(JOBS_EVENTS)
+async def list_events(work: Work, query: JobEventQuery) -> Page[JobEvent]:
+    """Served by job_events_job_seq_idx."""
+    team_id = work.caller.team_id
+    known = select(jobs.c.id).where(jobs.c.team_id == team_id, jobs.c.id == query.job_id)
+    if (await work.connection.execute(known)).first() is None:
+        raise no_job(query.job_id)
+    lines = select(job_events).where(job_events.c.team_id == team_id, job_events.c.job_id == query.job_id)
+    if query.after_seq is not None:
+        lines = lines.where(job_events.c.seq > query.after_seq)
+    if query.level is not None and (levels := WORSE[query.level]):
+        lines = lines.where(job_events.c.level.in_(levels))
+    page = lines.order_by(job_events.c.seq).limit(query.limit + 1).subquery()
+    writer = and_(users.c.team_id == page.c.team_id, users.c.id == page.c.created_by_user_id)
+    named = select(page, users.c.full_name.label("created_by")).select_from(page.outerjoin(users, writer))
+    rows = (await work.connection.execute(named.order_by(page.c.seq))).mappings().all()
+    shown = rows[: query.limit]
+    following = str(shown[-1]["seq"]) if len(rows) > query.limit else None
+    return Page[JobEvent].model_validate({"items": [dict(row) for row in shown], "next": following})
