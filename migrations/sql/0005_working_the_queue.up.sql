@@ -99,6 +99,10 @@ create trigger jobs_count_moved after update on jobs
 create trigger jobs_count_gone after delete on jobs
     referencing old table as gone for each statement execute function count_gone_jobs();
 
+-- The triggers hold off every writer until this is committed, so nothing is missed or counted twice.
+insert into queue_counts (team_id, lane_id, status, jobs)
+select team_id, lane_id, status, count(*) from jobs group by team_id, lane_id, status;
+
 -- Adds what has been moved since the last time to the counts. `after` is a hint where the living rows begin, so that
 -- a snapshot held open elsewhere does not make this walk over what it has folded before.
 create function fold_queue_moves(after bigint, at_most integer) returns table (last_id bigint, folded bigint)
@@ -144,8 +148,8 @@ begin
                                     else case when new.error_code = 'deadline' then 'timeout' else 'failed' end end,
            started_at = case when new.status = 'running' then coalesce(r.started_at, now()) else r.started_at end,
            ended_at = case when new.finished_at is not null then now() end,
-           error_code = new.error_code,
-           error_message = new.error_message,
+           error_code = case when new.finished_at is not null then new.error_code end,
+           error_message = case when new.finished_at is not null then new.error_message end,
            output_summary = case when new.status = 'succeeded' and new.result_summary is not null
                                  then r.output_summary || jsonb_build_object('summary', new.result_summary)
                                  else r.output_summary end,
@@ -360,7 +364,8 @@ begin
 
         -- Jobs for one agent alone come first, whatever their priority. Nobody else takes them: only an operator who
         -- works on one just now can be in the way.
-        select array_agg(mine.id), array_agg(mine.n) into bound_jobs, more_turns
+        select array_agg(mine.id order by mine.n, mine.place), array_agg(mine.n order by mine.n, mine.place)
+          into bound_jobs, more_turns
           from (select c.id, t.n, row_number() over (partition by t.n order by - c.priority, c.id) as place
                   from unnest(turns) as t
                   join lanes l on l.team_id = p_team and l.bound_agent_id = t.agent_id
@@ -385,6 +390,7 @@ begin
             for r in
                 select j.id from jobs j
                  where j.team_id = p_team and j.id = any (bound_jobs) and j.look_at = '-infinity'
+                 order by array_position(bound_jobs, j.id)
                    for update skip locked
             loop
                 job_ids := job_ids || r.id;
@@ -449,7 +455,9 @@ begin
     end loop;
 
     if cardinality(job_ids) > 0 then
+        -- An update gives its rows in any order; what was chosen first is told first.
         for r in
+            with got as (
             update jobs j
                set status = case when g.starts then 'running' else 'assigned' end,
                    agent_id = g.agent_id,
@@ -462,16 +470,17 @@ begin
                    next_attempt_at = null,
                    updated_by_user_id = users[g.n],
                    updated_at = now()
-              from (select o.id, o.status as was, t.n, t.agent_id, t.starts, t.lease, d.deadline_at,
+              from (select o.id, o.status as was, f.place, t.n, t.agent_id, t.starts, t.lease, d.deadline_at,
                            now() + make_interval(secs => t.lease) as lease_end
-                      from unnest(job_ids, for_turns) as f (id, n)
+                      from unnest(job_ids, for_turns) with ordinality as f (id, n, place)
                       join unnest(turns) as t on t.n = f.n
                       join jobs o on o.team_id = p_team and o.id = f.id
                       left join runs d on d.team_id = p_team and d.id = o.run_id) as g
              where j.team_id = p_team and j.id = g.id
-         returning g.n, g.was, j.id, j.lane_id, j.type, j.status, j.priority, j.payload, j.tool, j.repository,
+         returning g.place, g.n, g.was, j.id, j.lane_id, j.type, j.status, j.priority, j.payload, j.tool, j.repository,
                    j.collection_id, j.connector_id, j.run_id, j.required_capabilities, j.attempt, j.max_attempts,
-                   j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed, j.signing_nonce
+                   j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed, j.signing_nonce)
+            select * from got order by place
         loop
             turn := r.n; standing := stands[r.n];
             finish := null; finish_status := null; finish_lane := null; pause := null;
@@ -576,4 +585,3 @@ $$;
 grant select, insert, delete on queue_moves to agent_console_app;
 grant select, insert, update on queue_counts, queue_tallies to agent_console_app;
 grant select on queue_moves, queue_counts, queue_tallies to agent_console_readonly;
-grant insert on queue_moves to agent_console_maintenance;

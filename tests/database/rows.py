@@ -43,6 +43,7 @@ from agent_console.domain.ids import (
     UserId,
     WorkerTokenId,
 )
+from tests.database.endless_times import EndlessTimes
 from tests.support.clusters import TemplateDatabase
 
 Row: TypeAlias = dict[str, object]
@@ -106,6 +107,7 @@ def _unless_given(changes: Row, **made: Callable[[], object]) -> Row:
 
 
 def make_team(connection: Connection, slug: str = "north") -> Team:
+    connection.adapters.register_loader("timestamptz", EndlessTimes)
     team = Team(connection, TeamId.new(), UserId.new())
     team.insert("teams", {"id": team.team_id, "slug": slug, "name": slug})
     add_user(team, id=team.user_id, email=f"admin@{slug}.example", role="admin")
@@ -305,11 +307,6 @@ def lane_id(team: Team) -> object:
     return add_lane(team)["id"]
 
 
-def add_agent_lane(team: Team, **changes: object) -> Row:
-    row = _unless_given(changes, agent_id=lambda: agent_id(team), lane_id=lambda: lane_id(team))
-    return team.insert("agent_lanes", {"team_id": team.team_id} | row | changes)
-
-
 def add_job(team: Team, **changes: object) -> Row:
     row: Row = {"type": "report", "payload": {}} | _unless_given(changes, lane_id=lambda: lane_id(team))
     return team.insert("jobs", _row(team, JobId, changes, row))
@@ -328,6 +325,20 @@ def add_job_result(team: Team, **changes: object) -> Row:
     row: Row = {"attempt": 1, "created_by_user_id": team.user_id}
     row |= _unless_given(changes, job_id=lambda: job_id(team))
     return team.insert("job_results", _row(team, ResultId, changes, row))
+
+
+def add_queue_move(team: Team, **changes: object) -> Row:
+    return team.insert("queue_moves", {"team_id": team.team_id, "lane_id": LaneId.new(), "jobs": 1} | changes)
+
+
+def add_queue_count(team: Team, **changes: object) -> Row:
+    row: Row = {"team_id": team.team_id, "lane_id": LaneId.new(), "status": "queued", "jobs": 1}
+    return team.insert("queue_counts", row | changes)
+
+
+def add_queue_tally(team: Team, **changes: object) -> Row:
+    row: Row = {"team_id": team.team_id, "came_from": "lease", "went_to": "lost", "jobs": 1, "waited_seconds": 0.0}
+    return team.insert("queue_tallies", row | changes)
 
 
 def add_audit_row(team: Team, **changes: object) -> Row:
@@ -371,11 +382,13 @@ ADD: Mapping[str, Add] = {
     "a2a_route_versions": add_route_version,
     "approvals": add_approval,
     "lanes": add_lane,
-    "agent_lanes": add_agent_lane,
     "jobs": add_job,
     "job_events": add_job_event,
     "job_results": add_job_result,
     "audit_log": add_audit_row,
     "audit_seals": add_audit_seal,
     "audit_checkpoints": add_checkpoint,
+    "queue_moves": add_queue_move,
+    "queue_counts": add_queue_count,
+    "queue_tallies": add_queue_tally,
 }

@@ -1,7 +1,6 @@
 """What the schema itself refuses and keeps for lanes, jobs, their events and their results."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import partial
 
 import psycopg
@@ -10,30 +9,12 @@ from psycopg.types.json import Jsonb
 from pytest import mark, param
 
 from agent_console.domain.ids import JobId
-from agent_console.domain.states import JobStatus
 from tests.database import rows
+from tests.database.job_states import in_state
 from tests.database.rows import ADD, Row, Team, adding, refused_by
 from tests.support.clusters import TemplateDatabase
 
-TABLES = ("lanes", "agent_lanes", "jobs", "job_events", "job_results")
-AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
-
-HELD: Row = {"agent_id": rows.agent_id, "claimed_by": "atlas", "assigned_at": AT, "lease_expires_at": AT}
-STATES: dict[str, Row] = {
-    "scheduled": {"scheduled_for": AT},
-    "queued": {},
-    "assigned": HELD,
-    "running": HELD | {"started_at": AT},
-    "succeeded": {"finished_at": AT},
-    "failed": {"finished_at": AT},
-    "dead_letter": {"finished_at": AT},
-    "cancelled": {"finished_at": AT},
-}
-FINAL = ("succeeded", "failed", "dead_letter", "cancelled")
-
-
-def in_state(status: str, **changes: object) -> Row:
-    return {"status": status} | STATES[status] | changes
+TABLES = ("lanes", "job_events", "job_results", "queue_moves", "queue_counts", "queue_tallies")
 
 
 @pytest.fixture(scope="module")
@@ -52,74 +33,6 @@ REFUSED = (
     param("lanes", {"key": "short"}, "lanes_key_sha256"),
     param("lanes", {"required_capabilities": Jsonb("git")}, "lanes_required_capabilities_array"),
     param("lanes", {"required_capabilities": ["git", "git"]}, "lanes_required_capabilities_clean"),
-    param("agent_lanes", {"rank": 2}, "agent_lanes_rank_known"),
-    param("jobs", {"type": " "}, "jobs_type_given", marks=mark.rule("R003-2")),
-    param("jobs", {"type": "x" * 101}, "jobs_type_given"),
-    param("jobs", {"status": "done"}, "jobs_status_known", marks=mark.rule("R003-3")),
-    param("jobs", {"status": "QUEUED"}, "jobs_status_known", marks=mark.rule("R000-133")),
-    param("jobs", {"payload": ["a"]}, "jobs_payload_object", marks=mark.rule("R003-5")),
-    param("jobs", {"required_capabilities": {}}, "jobs_required_capabilities_array", marks=mark.rule("R000-67")),
-    param("jobs", in_state("running", progress=["a"]), "jobs_progress_object"),
-    *(
-        param("jobs", in_state("running", progress={"percentage": value}), "jobs_progress_percentage")
-        for value in (-1, 101, "many", True, [50])
-    ),
-    param("jobs", {"attempt": 0}, "jobs_attempt_bound", marks=mark.rule("R003-11")),
-    param("jobs", {"attempt": 4}, "jobs_attempt_bound", marks=mark.rule("R003-12")),
-    param("jobs", {"max_attempts": 101}, "jobs_max_attempts_bounds"),
-    param("jobs", {"priority": 1001}, "jobs_priority_bounds"),
-    param("jobs", {"lease_seconds": 0}, "jobs_lease_bounds", marks=mark.rule("R003-38")),
-    param("jobs", {"lease_seconds": -5}, "jobs_lease_bounds", marks=mark.rule("R003-38")),
-    param("jobs", {"max_run_seconds": 0}, "jobs_max_run_bounds"),
-    param("jobs", {"lease_expires_at": AT}, "jobs_lease_state", marks=mark.rule("R003-10")),
-    param("jobs", in_state("assigned", lease_expires_at=None), "jobs_lease_state", marks=mark.rule("R003-10")),
-    param("jobs", in_state("running", lease_expires_at=None), "jobs_lease_state", marks=mark.rule("R003-10")),
-    *(
-        param("jobs", in_state(status, lease_expires_at=AT), "jobs_lease_state", marks=mark.rule("R003-10"))
-        for status in FINAL
-    ),
-    *(
-        param(
-            "jobs", in_state(status, agent_id=rows.agent_id), "jobs_owner_state", marks=mark.rule("R000-68")
-        )
-        for status in ("queued", "scheduled")
-    ),
-    param("jobs", {"assigned_at": AT}, "jobs_owner_state", marks=mark.rule("R000-69")),
-    param("jobs", in_state("assigned", assigned_at=None), "jobs_owner_state", marks=mark.rule("R000-69")),
-    param("jobs", {"progress": {"percentage": 40}}, "jobs_owner_state", marks=mark.rule("R000-71")),
-    param("jobs", {"claimed_by": "atlas"}, "jobs_owner_state", marks=mark.rule("R003-9")),
-    param("jobs", in_state("assigned", claimed_by=None), "jobs_owner_state", marks=mark.rule("R003-9")),
-    param("jobs", in_state("running", agent_id=None), "jobs_owner_state", marks=mark.rule("R000-68")),
-    *(
-        param("jobs", in_state(status, claimed_by="atlas"), "jobs_owner_state", marks=mark.rule("R003-9"))
-        for status in FINAL
-    ),
-    param("jobs", {"finished_at": AT}, "jobs_terminal_finish", marks=mark.rule("R003-19")),
-    *(
-        param(
-            "jobs", in_state(status, finished_at=None), "jobs_terminal_finish",
-            marks=mark.rule("R003-19", "R003-37"),
-        )
-        for status in FINAL
-    ),
-    param("jobs", in_state("running", started_at=None), "jobs_running_has_start", marks=mark.rule("R000-70")),
-    param("jobs", {"status": "scheduled"}, "jobs_scheduled_has_time", marks=mark.rule("R000-72")),
-    *(
-        param("jobs", in_state(status, next_attempt_at=AT), "jobs_retry_waits_queued", marks=mark.rule("R001-14"))
-        for status in ("scheduled", "assigned", "running", "dead_letter")
-    ),
-    *(
-        param("jobs", in_state(status, cancel_requested_at=AT), "jobs_cancel_never_requeued")
-        for status in ("queued", "scheduled")
-    ),
-    param("jobs", {"parent_job_id": rows.job_id}, "jobs_parent_whole"),
-    param("jobs", {"parent_kind": "copy"}, "jobs_parent_kind_known"),
-    param("jobs", {"signing_secret_hash": "x"}, "jobs_signing_secret_hash_sha256"),
-    param("jobs", {"tool": "x" * 101}, "jobs_tool_length"),
-    param("jobs", {"repository": "x" * 501}, "jobs_repository_length"),
-    param("jobs", {"affinity_key": "x" * 256}, "jobs_affinity_key_length"),
-    param("jobs", {"idempotency_key": "x" * 256}, "jobs_idempotency_key_length"),
-    param("jobs", {"artifacts_path": "x" * 1001}, "jobs_artifacts_path_length"),
     param("job_events", {"level": "debug"}, "job_events_level_known", marks=mark.rule("R001-19")),
     param("job_events", {"message": None}, "message", marks=mark.rule("R001-20")),
     param("job_events", {"message": ""}, "job_events_message_given", marks=mark.rule("R001-21")),
@@ -134,27 +47,6 @@ REFUSED = (
 @mark.parametrize(("table", "changes", "constraint"), REFUSED)
 def test_a_row_that_breaks_a_rule_is_refused(team: Team, table: str, changes: Row, constraint: str) -> None:
     assert refused_by(team, adding(team, table, **changes)) == constraint
-
-
-@mark.rule("R001-13", "R003-3")
-def test_every_status_is_stored(team: Team) -> None:
-    kept = [team.stored("jobs", rows.add_job(team, **in_state(status)))["status"] for status in STATES]
-
-    assert kept == list(STATES) == [status.value for status in JobStatus]
-
-
-@mark.parametrize("percentage", [0, 100, None])
-def test_progress_goes_from_nothing_to_all(team: Team, percentage: int | None) -> None:
-    job = rows.add_job(team, **in_state("running", progress={"percentage": percentage}))
-
-    assert team.stored("jobs", job)["progress"] == {"percentage": percentage}
-
-
-@mark.rule("R001-14")
-def test_a_retry_may_wait_for_its_time(team: Team) -> None:
-    job = rows.add_job(team, next_attempt_at=AT)
-
-    assert team.stored("jobs", job)["next_attempt_at"] == AT
 
 
 @mark.rule("R000-83")
@@ -175,7 +67,8 @@ ONLY_ONE = (
     param("jobs", ("id",), "jobs_pkey", marks=mark.rule("R003-1")),
     param("job_events", ("id",), "job_events_pkey", marks=mark.rule("R001-17")),
     param("job_results", ("job_id", "attempt"), "job_results_attempt_uq"),
-    param("agent_lanes", ("agent_id", "lane_id"), "agent_lanes_pkey"),
+    param("queue_counts", ("lane_id", "status"), "queue_counts_pkey"),
+    param("queue_tallies", ("came_from", "went_to"), "queue_tallies_pkey"),
 )
 
 

@@ -86,6 +86,8 @@ REFUSED = (
         "agent_runtime", {"presence": "online", "error_message": "disk full"}, "agent_runtime_error_only_in_error",
         marks=mark.rule("R000-17"),
     ),
+    param("agent_runtime", {"presence": "online"}, "agent_runtime_living_heard"),
+    param("agent_runtime", {"presence": "error"}, "agent_runtime_living_heard"),
     param(
         "agent_runtime", {"capabilities": {}}, "agent_runtime_capabilities_array",
         marks=mark.rule("R000-33", "R000-48"),
@@ -275,7 +277,7 @@ def test_an_agent_comes_in_with_one_token_only(team: Team) -> None:
 
 @mark.rule("R000-17")
 def test_an_error_is_kept_while_the_agent_is_in_error(team: Team) -> None:
-    row = rows.add_agent_runtime(team, presence="error", error_message="disk full")
+    row = rows.add_agent_runtime(team, presence="error", last_heartbeat_at=AT, error_message="disk full")
 
     better = "update agent_runtime set presence = 'online' where agent_id = %s"
     refusal = refused_by(team, lambda: team.execute(better, row["agent_id"]))
@@ -287,7 +289,7 @@ def test_an_error_is_kept_while_the_agent_is_in_error(team: Team) -> None:
 @mark.rule("R002-8")
 @mark.parametrize("presence", ["online", "offline", "unknown", "error"])
 def test_every_presence_is_stored(team: Team, presence: str) -> None:
-    row = rows.add_agent_runtime(team, presence=presence)
+    row = rows.add_agent_runtime(team, presence=presence, last_heartbeat_at=AT)
 
     assert team.stored("agent_runtime", row)["presence"] == presence
 

@@ -17,7 +17,7 @@ ONE = "'01890a5d-ac96-774b-bcce-b302099a8058'"
 ROWS = 40
 FILLED = (
     "agent_runtime", "registration_tokens", "worker_tokens", "operator_tokens", "sessions", "thread_participants",
-    "messages", "runs", "a2a_routes", "approvals", "job_events",
+    "messages", "runs", "a2a_routes", "approvals", "job_events", "queue_counts",
 )  # fmt: skip
 
 
@@ -35,6 +35,7 @@ def _fill(team: Team, number: int) -> None:
     agent = rows.agent_id(team)
     for table in FILLED:
         ADD[table](team)
+    rows.add_lane(team, bound_agent_id=agent)
     rows.add_collection(team, type="local", bound_agent_id=agent)
     rows.add_participant(team, participant_type="agent", user_id=None, agent_id=agent)
     rows.add_participant(team, user_id=rows.add_user(team)["id"])
@@ -91,6 +92,11 @@ LISTS = (
         marks=mark.rule("R000-38", "R002-95"),
     ),
     param(
+        f"agent_runtime where {MINE} and presence in ('online', 'error') and heard_minute < now()"
+        " order by heard_minute",
+        "agent_runtime_heard_idx",
+    ),
+    param(
         f"agent_runtime where {MINE} and lifecycle = 2 order by agent_id", "agent_runtime_lifecycle_idx",
         marks=mark.rule("R000-38", "R004-17", "R004-61", "R004-62"),
     ),
@@ -122,16 +128,18 @@ LISTS = (
         marks=mark.rule("R000-82"),
     ),
     param(
-        f"jobs where {MINE} and lane_id = {ONE} and status = 'queued' and next_attempt_at is null"
-        " order by (- priority), id",
+        f"jobs where {MINE} and lane_id = {ONE} and look_at = '-infinity' order by (- priority), id",
         "jobs_claim_order_idx",
     ),
     param(
-        f"jobs where {MINE} and coalesce(next_attempt_at, scheduled_for) <= now()"
-        " and (status = 'scheduled' or next_attempt_at is not null)"
-        " order by coalesce(next_attempt_at, scheduled_for)",
-        "jobs_due_idx",
+        "jobs where look_at > '-infinity' and look_at <= now() order by look_at", "jobs_look_idx",
+        marks=mark.rule("R000-84"),
     ),
+    param(f"jobs where {MINE} and agent_id = {ONE} and status in ('assigned', 'running')", "jobs_held_idx"),
+    param(f"lanes where {MINE} and bound_agent_id > {ONE} order by bound_agent_id", "lanes_bound_idx"),
+    param("queue_moves where id > 7 order by id", "queue_moves_pkey"),
+    param(f"queue_counts where {MINE} and lane_id = {ONE}", "queue_counts_pkey"),
+    param(f"queue_tallies where {MINE} and came_from = 'lease'", "queue_tallies_pkey"),
     param(f"jobs where {MINE} and status = 'failed' order by id desc", "jobs_status_idx"),
     param(f"jobs where {MINE} and type = 'report' order by id desc", "jobs_type_idx"),
     param(f"jobs where {MINE} and tool = 'report' order by id desc", "jobs_tool_idx"),
@@ -236,7 +244,7 @@ def test_an_agent_is_listed_under_its_new_lifecycle_only(team: Team) -> None:
     assert team.execute(listing, team.team_id, 3) == [{"agent_id": agent}]
 
 
-def test_a_heartbeat_touches_no_index(team: Team) -> None:
+def test_a_heartbeat_touches_no_index_but_that_of_the_minute(team: Team) -> None:
     """Else each beat would write to every index of the table."""
     indexed = team.execute(
         "select distinct a.attname from pg_index as i join pg_attribute as a"
@@ -244,4 +252,4 @@ def test_a_heartbeat_touches_no_index(team: Team) -> None:
         " where i.indrelid = 'agent_runtime'::regclass"
     )
 
-    assert {row["attname"] for row in indexed} == {"team_id", "agent_id", "presence", "lifecycle"}
+    assert {row["attname"] for row in indexed} == {"team_id", "agent_id", "presence", "lifecycle", "heard_minute"}

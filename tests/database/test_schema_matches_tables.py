@@ -13,6 +13,7 @@ from pytest import mark, param
 from agent_console.database.tables import metadata
 from agent_console.domain.ids import AgentId
 from tests.database import rows
+from tests.database.endless_times import AT_ONCE
 from tests.database.rows import ADD, Row, Team
 from tests.support.clusters import TemplateDatabase
 
@@ -65,7 +66,8 @@ SHAPES = (
     ),
     param(
         "agent_runtime", {"presence": "unknown", "capabilities": [], "metrics": {}},
-        "error_message last_heartbeat_at lifecycle lifecycle_changed_at last_session_ended_at started_at",
+        "error_message last_heartbeat_at heard_minute lifecycle lifecycle_changed_at last_session_ended_at"
+        " started_at",
         marks=mark.rule("R000-19", "R002-7", "R002-9"),
     ),
     param("pool_counts", {"online": 0, "error": 0, "offline": 0, "unknown": 0}, ""),
@@ -120,14 +122,13 @@ SHAPES = (
         "parent_run_id input_message_id decided_by_user_id decided_at decision_reason run_id idempotency_key",
     ),
     param("lanes", BORN | {"required_capabilities": []}, "bound_agent_id job_type repository connector_id"),
-    param("agent_lanes", {"rank": 1}, ""),
     param(
         "jobs",
         BOTH | {"status": "queued", "priority": 0, "required_capabilities": [], "attempt": 1, "max_attempts": 3,
-                "max_run_seconds": 14400, "signed": False},
+                "max_run_seconds": 14400, "signed": False, "look_at": AT_ONCE},
         "tool repository collection_id connector_id bound_agent_id affinity_key idempotency_key agent_id"
         " claimed_by assigned_at started_at finished_at lease_expires_at lease_seconds scheduled_for"
-        " next_attempt_at progress result_summary error_code error_message artifacts_path parent_job_id"
+        " next_attempt_at look_at progress result_summary error_code error_message artifacts_path parent_job_id"
         " parent_kind run_id signing_nonce signing_secret_hash cancel_requested_at cancel_requested_by_user_id"
         " cancel_reason created_by_user_id requested_by_user_id updated_by_user_id",
         marks=mark.rule(
@@ -147,6 +148,9 @@ SHAPES = (
     ),
     param("audit_seals", {"sealed_at": now}, ""),
     param("audit_checkpoints", BORN, ""),
+    param("queue_moves", {"id": ANY, "waited_seconds": 0}, "lane_id came_from went_to"),
+    param("queue_counts", {}, ""),
+    param("queue_tallies", {}, ""),
 )  # fmt: skip
 
 
@@ -172,6 +176,7 @@ BY_TYPE: Mapping[str, object] = {
     "integer": 7,
     "bigint": 7_000_000_000,
     "smallint": 7,
+    "double precision": 0.1,
     "boolean": True,
     "jsonb": {"a": [1, None, "ü"]},
     "bytea": bytes(range(32)),
@@ -189,7 +194,7 @@ BY_NAME: Mapping[str, Callable[[Team], object]] = {
     "lane_id": rows.lane_id,
     "job_id": rows.job_id,
 }
-ONLY_BY_THE_DATABASE = {"system_user_kind", "xid"}
+ONLY_BY_THE_DATABASE = {"system_user_kind", "heard_minute", "xid"}
 
 # What the rules leave no free choice of.
 WHOLE = (
@@ -233,7 +238,6 @@ WHOLE = (
     param("a2a_route_versions", {"policy": "blocked"}),
     param("approvals", {"delegation_path": LIST, "digest": HASH, "state": "approved"}),
     param("lanes", {"key": HASH, "required_capabilities": LIST}),
-    param("agent_lanes", {"rank": 0}),
     param(
         "jobs",
         {"status": "running", "required_capabilities": LIST, "finished_at": None, "next_attempt_at": None,
@@ -250,6 +254,9 @@ WHOLE = (
     ),
     param("audit_seals", {}),
     param("audit_checkpoints", {"first_position": 1}),
+    param("queue_moves", {}),
+    param("queue_counts", {}),
+    param("queue_tallies", {}),
 )  # fmt: skip
 
 

@@ -178,6 +178,10 @@ def test_a_text_made_to_be_slow_costs_no_more_than_its_length(pattern: str) -> N
 
 
 def _seconds(text: str) -> float:
-    start = time.perf_counter()
-    redact(text)
-    return time.perf_counter() - start
+    """Of the processor's time, which a busy machine does not lengthen; the best of three."""
+    taken = []
+    for _ in range(3):
+        start = time.thread_time()
+        redact(text)
+        taken.append(time.thread_time() - start)
+    return min(taken)

@@ -30,7 +30,7 @@ assigned>running assigned>queued assigned>dead_letter assigned>cancelled assigne
 running>running running>succeeded running>failed running>queued running>dead_letter running>cancelled
 """
 RUN = """
-queued>running queued>cancelled queued>timeout
+queued>running queued>failed queued>cancelled queued>timeout
 running>succeeded running>failed running>cancelled running>timeout
 """
 APPROVAL = "pending>approved pending>rejected pending>expired pending>withdrawn pending>superseded"

@@ -86,7 +86,8 @@ JOB_MOVES: Moves[JobStatus] = {
 }
 
 RUN_MOVES: Moves[RunStatus] = {
-    _R.QUEUED: frozenset({_R.RUNNING, _R.CANCELLED, _R.TIMEOUT}),
+    # Failed without having run: its job was taken and lost, again and again, before anybody began.
+    _R.QUEUED: frozenset({_R.RUNNING, _R.FAILED, _R.CANCELLED, _R.TIMEOUT}),
     _R.RUNNING: frozenset({_R.SUCCEEDED, _R.FAILED, _R.CANCELLED, _R.TIMEOUT}),
     _R.SUCCEEDED: frozenset(),
     _R.FAILED: frozenset(),
