@@ -25,7 +25,7 @@ from agent_console.repository.operations import AGENTS_GET, POOL_STATUS
 from agent_console.repository.operations.presence import HEARTBEAT_SEND
 from agent_console.repository.port import Repository
 from agent_console.repository.postgres.identify import by_token
-from agent_console.repository.postgres.presence import BEAT, Beat
+from agent_console.repository.postgres.presence import BEAT, Beat, beat_facts
 from agent_console.repository.postgres.repository import Backend, PostgresRepository, open_direct
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
@@ -98,7 +98,7 @@ async def test_the_first_heartbeat_makes_an_agent_online(
     assert after.status is Presence.ONLINE
     assert after.last_heartbeat_at is not None
     assert abs((after.last_heartbeat_at - answer.at).total_seconds()) < 0.01
-    assert after.uptime_seconds == 0
+    assert after.uptime_seconds in range(60)
     assert fleet.one("select count(*) from audit_log") == 0
 
 
@@ -156,13 +156,13 @@ async def test_a_heartbeat_renews_the_leases_it_names_and_only_its_own(
     agent = await open_agent("atlas")
     mine = held_job(fleet, "atlas")
     other = held_job(fleet, "ember")
-    fleet.execute("update jobs set lease_expires_at = now() + interval '5 seconds' where claimed_by is not null")
+    fleet.execute("update jobs set lease_expires_at = now() + interval '50 seconds' where claimed_by is not null")
 
     answer = await agent.call(HEARTBEAT_SEND, Heartbeat(current_jobs=(mine, other, JobId.new())))
 
     left = "select extract(epoch from lease_expires_at - now())::int from jobs where id = %s"
-    assert fleet.one(left, mine) in range(115, 121)
-    assert fleet.one(left, other) in range(0, 6)
+    assert fleet.one(left, mine) in range(90, 121)
+    assert fleet.one(left, other) in range(51)
     assert answer.next_in_seconds == 10
 
 
@@ -278,10 +278,12 @@ def test_a_living_agents_heartbeat_stays_within_its_page(fleet: Fleet) -> None:
     counted = text("select n_tup_upd, n_tup_hot_upd from pg_stat_xact_user_tables where relname = 'agent_runtime'")
 
     with create_engine(sqlalchemy_url(fleet.administration), poolclass=NullPool).connect() as connection:
-        connection.execute(BEAT, {"team_id": fleet.team_id(), "beats": beats})
+        # The first moves them into this minute; the clock stands still for the second.
+        for _ in range(2):
+            connection.execute(BEAT, beat_facts(fleet.team_id(), beats, 2))
         written = tuple(connection.execute(counted).one())
 
-    assert written == (2, 2)
+    assert written == (4, 2)
 
 
 @pytest.mark.rule("R000-145", "R000-146")

@@ -3,23 +3,32 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from time import monotonic
+from dataclasses import replace
 
+import psycopg
 import pytest
+from psycopg.rows import TupleRow
 
-from agent_console.domain.agents import AgentAsked
-from agent_console.domain.ids import AgentId, SessionId
+from agent_console.domain.agents import OFFLINE_AFTER_SECONDS, AgentAsked
+from agent_console.domain.ids import AgentId, SessionId, TeamId, UserId
+from agent_console.domain.presence import HEARTBEAT_SECONDS
 from agent_console.domain.records import Nothing
 from agent_console.domain.states import Lifecycle, Presence
 from agent_console.repository.operations import AGENTS_GET, POOL_STATUS
-from agent_console.repository.postgres import duties as duties_module
-from agent_console.repository.postgres.duties import Duties, duties_done
+from agent_console.repository.postgres import duty_silence
+from agent_console.repository.postgres.duties import duties_done
+from agent_console.repository.postgres.duty_declared import in_turn
+from agent_console.repository.postgres.duty_rest import LET_REST
+from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
+from agent_console.repository.postgres.duty_silence import SILENT as SILENT_RULE
 from agent_console.repository.postgres.identify import by_name
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.support.fleet import Fleet
 
 SILENT = "update agent_runtime r set last_heartbeat_at = now() - interval '91 seconds' from agents a"
 OF = " where a.team_id = r.team_id and a.id = r.agent_id and a.name = %s"
+
+OF_AGENTS = (NOTICE_SILENCE, LET_REST)
 
 
 @pytest.fixture
@@ -34,10 +43,15 @@ def operator(backend: Backend) -> PostgresRepository:
     return PostgresRepository(backend, by_name("example", None))
 
 
+async def look_after_agents(backend: Backend) -> None:
+    for duty in OF_AGENTS:
+        await duty.round(backend)
+
+
 def jobs_of(fleet: Fleet, *ids: object) -> list[tuple[object, ...]]:
     return fleet.execute(
         "select status, agent_id, claimed_by, lease_expires_at, progress, attempt, next_attempt_at - now() between"
-        " interval '25 seconds' and interval '30 seconds' as waits from jobs where id = any(%s) order by id",
+        " interval '5 seconds' and interval '35 seconds' as waits from jobs where id = any(%s) order by id",
         list(ids),
     )
 
@@ -49,7 +63,7 @@ async def test_a_silent_agent_goes_offline_and_its_jobs_go_back_together(
     (job,) = fleet.execute("select id from jobs where claimed_by = 'atlas'")
     fleet.execute(SILENT + OF, "atlas")
 
-    await Duties(backend).round()
+    await look_after_agents(backend)
 
     atlas = await operator.call(AGENTS_GET, AgentAsked(agent_id=fleet.agent_id("atlas")))
     assert fleet.one("select presence from agent_runtime where agent_id = %s", atlas.id) == "offline"
@@ -65,25 +79,11 @@ async def test_those_who_are_heard_keep_what_they_have(
     held = await operator.call(POOL_STATUS, Nothing())
     fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '70 seconds'")
 
-    await Duties(backend).round()
+    await look_after_agents(backend)
 
     assert (await operator.call(POOL_STATUS, Nothing())).model_dump(exclude={"at"}) == held.model_dump(
         exclude={"at"}
     )
-
-
-async def test_who_is_heard_between_the_look_and_the_sweep_stays_online(backend: Backend, fleet: Fleet) -> None:
-    fleet.execute(SILENT + OF, "atlas")
-    duties = Duties(backend)
-    seen = await duties.look()
-
-    fleet.execute("update agent_runtime set last_heartbeat_at = now()")
-    for team_id, silent in seen.items():
-        await duties.sweep(team_id, silent)
-
-    assert seen == {fleet.team_id(): [fleet.agent_id("atlas")]}
-    assert fleet.one("select presence from agent_runtime where agent_id = %s", fleet.agent_id("atlas")) == "online"
-    assert fleet.one("select count(*) from jobs where claimed_by = 'atlas'") == 1
 
 
 @pytest.mark.rule("U000-6")
@@ -91,7 +91,7 @@ async def test_the_last_try_of_a_lost_agent_is_a_dead_letter(backend: Backend, f
     fleet.execute("update jobs set attempt = 3 where claimed_by = 'atlas'")
     fleet.execute(SILENT + OF, "atlas")
 
-    await Duties(backend).round()
+    await look_after_agents(backend)
 
     assert fleet.execute(
         "select attempt, error_message, finished_at is not null from jobs"
@@ -105,7 +105,7 @@ async def test_a_job_that_was_asked_to_stop_ends_cancelled(backend: Backend, fle
     )
     fleet.execute(SILENT + OF, "ember")
 
-    await Duties(backend).round()
+    await look_after_agents(backend)
 
     ended = {row[0]: row[1] for row in fleet.execute("select id, status from jobs")}
     assert {cancelling: ended[job] for job, cancelling in held} == {False: "queued", True: "cancelled"}
@@ -120,7 +120,7 @@ async def test_a_lost_hosted_agent_is_in_error_and_says_why(
     fleet.execute("update agent_runtime set lifecycle = 4 where agent_id = %s", beacon)
     fleet.execute(SILENT + " where a.team_id = r.team_id and a.id = r.agent_id and r.lifecycle is not null")
 
-    await Duties(backend).round()
+    await look_after_agents(backend)
 
     lost = await operator.call(AGENTS_GET, AgentAsked(agent_id=atlas))
     asleep = await operator.call(AGENTS_GET, AgentAsked(agent_id=beacon))
@@ -137,8 +137,8 @@ async def test_several_processes_do_it_once(backend: Backend, fleet: Fleet) -> N
     other = Backend(fleet.working)
     fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '91 seconds'")
 
-    await asyncio.gather(*(Duties(each).round() for each in (backend, other, backend, other)))
-    await asyncio.gather(Duties(backend).round(), Duties(other).round())
+    await asyncio.gather(*(look_after_agents(each) for each in (backend, other, backend, other)))
+    await asyncio.gather(look_after_agents(backend), look_after_agents(other))
     await other.close()
 
     assert fleet.one("select count(*) from agent_runtime where presence in ('online', 'error')") == 0
@@ -147,41 +147,101 @@ async def test_several_processes_do_it_once(backend: Backend, fleet: Fleet) -> N
     assert fleet.one("select count(*) from job_events where level = 'warn'") == 6
 
 
+async def test_who_finds_another_at_it_leaves_it_to_him(backend: Backend, fleet: Fleet) -> None:
+    other = Backend(fleet.working)
+    fleet.execute(SILENT + OF, "atlas")
+
+    async with in_turn(other, NOTICE_SILENCE.name) as his:
+        meanwhile = await NOTICE_SILENCE.round(backend)
+        async with in_turn(backend, LET_REST.name) as another_duty:
+            pass
+    afterwards = await NOTICE_SILENCE.round(backend)
+    await other.close()
+
+    assert his is not None
+    assert another_duty is not None, "each duty has its own turn"
+    assert (meanwhile, afterwards) == (0, 1)
+
+
 async def test_more_silent_agents_than_one_batch_are_all_swept(
     backend: Backend, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duties_module, "BATCH", 2)
+    monkeypatch.setattr(duty_silence, "BATCH", 2)
     fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '91 seconds'")
 
-    await Duties(backend).round()
+    noticed = await NOTICE_SILENCE.round(backend)
 
+    assert noticed == 7
     assert fleet.one("select count(*) from agent_runtime where presence in ('online', 'error')") == 0
 
 
-async def test_in_a_large_fleet_nobody_is_looked_for_before_the_oldest_heartbeat_is_due(
+async def test_an_agent_that_is_being_written_is_not_silent_and_holds_up_nobody(
     backend: Backend, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duties_module, "LOOKED_AT_PER_SECOND", 0.001)
-    duties = Duties(backend)
+    monkeypatch.setattr(duty_silence, "BATCH", 1)
+    fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '91 seconds'")
+    atlas = fleet.agent_id("atlas")
 
-    fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '30 seconds'")
-    await duties.look()
-    healthy = duties.look_at - monotonic()
-    fleet.execute(SILENT.replace("91", "85") + OF, "atlas")
-    await duties.look()
-    doubtful = duties.look_at - monotonic()
+    with psycopg.connect(fleet.administration) as beating:
+        beating.execute("update agent_runtime set last_heartbeat_at = now() where agent_id = %s", (atlas,))
+        noticed = await NOTICE_SILENCE.round(backend)
 
-    assert 55 < healthy <= 60
-    assert 0 < doubtful <= 5
+    left = fleet.execute("select agent_id from agent_runtime where presence in ('online', 'error')")
+    assert (noticed, left) == (6, [(atlas,)])
+    assert fleet.one("select count(*) from jobs where claimed_by = 'atlas'") == 1
 
 
-async def test_in_a_small_fleet_a_look_is_cheap_and_done_every_time(backend: Backend, fleet: Fleet) -> None:
-    fleet.execute("update agent_runtime set last_heartbeat_at = now()")
-    duties = Duties(backend)
+async def test_the_silent_agents_of_every_team_are_noticed(backend: Backend, fleet: Fleet) -> None:
+    fleet.execute("update agent_runtime set last_heartbeat_at = now() - interval '91 seconds'")
+    other = fleet.add_team("other")
+    owner = fleet.user_id("admin@other.example")
+    system_user, agent = UserId.new(), AgentId.new()
+    fleet.execute(
+        "insert into users (team_id, id, kind, full_name) values (%s, %s, 'system', 'Agent')", other, system_user
+    )
+    fleet.execute(
+        "insert into agents (team_id, id, name, owner_user_id, system_user_id, created_by_user_id, worker_id,"
+        " api_key_hash, api_key_prefix) values (%s, %s, 'zoe', %s, %s, %s, 'zoe', repeat('0', 64), 'agt_key_')",
+        *(other, agent, owner, system_user, owner),
+    )
+    fleet.execute(
+        "insert into agent_runtime (team_id, agent_id, presence, last_heartbeat_at)"
+        " values (%s, %s, 'online', now() - interval '91 seconds')",
+        *(other, agent),
+    )
 
-    await duties.look()
+    noticed = await NOTICE_SILENCE.round(backend)
 
-    assert duties.look_at - monotonic() < 0.01
+    assert noticed == 8
+    assert fleet.one("select presence from agent_runtime where agent_id = %s", agent) == "offline"
+
+
+def looked_at(connection: psycopg.Connection[TupleRow], team_id: TeamId) -> tuple[int, int]:
+    """How many agents the search for silent ones finds, and how many it looks at and lets go, by the index."""
+    connection.execute("set local enable_seqscan = off")
+    connection.execute("set local enable_bitmapscan = off")
+    question = f"explain (analyze, format json) select from agent_runtime r where r.team_id = %s and {SILENT_RULE}"
+    ((plan,),) = connection.execute(question.encode(), (team_id,)).fetchall()
+    scan = plan[0]["Plan"]
+    assert scan["Index Name"] == "agent_runtime_heard_idx"
+    return int(scan["Actual Rows"]), int(scan.get("Rows Removed by Filter", 0))
+
+
+@pytest.mark.rule("R000-29", "R000-30")
+def test_who_beats_as_it_should_is_never_looked_at(fleet: Fleet) -> None:
+    """In one transaction, for which time stands still."""
+    beating = "update agent_runtime set last_heartbeat_at = now() - %s * interval '1 second'"
+    with psycopg.connect(fleet.administration) as connection:
+        connection.execute(beating, (HEARTBEAT_SECONDS,))
+        healthy = looked_at(connection, fleet.team_id())
+        connection.execute(beating + " where presence = 'error'", (OFFLINE_AFTER_SECONDS + 1,))
+        one_silent = looked_at(connection, fleet.team_id())
+        connection.execute(beating, (OFFLINE_AFTER_SECONDS,))
+        all_late = looked_at(connection, fleet.team_id())
+
+    assert healthy == (0, 0)
+    assert one_silent == (1, 0)
+    assert all_late == (0, 7), "silent is who was not heard for more than 90 s"
 
 
 @pytest.mark.rule("U004-10")
@@ -198,14 +258,14 @@ async def test_unused_agents_go_idle_and_then_hibernate(backend: Backend, fleet:
         )
         return agent_id
 
-    early, due, working = rest("beacon", 2, 299), rest("fathom", 2, 301), rest("atlas", 2, 9999)
-    awake, asleep = rest("gantry", 3, 1799), rest("harbor", 3, 1801)
+    early, due, working = rest("beacon", 2, 200), rest("fathom", 2, 400), rest("atlas", 2, 9999)
+    awake, asleep = rest("gantry", 3, 1700), rest("harbor", 3, 1801)
 
-    await Duties(backend).round()
+    await look_after_agents(backend)
 
     assert [lifecycle(agent) for agent in (early, due, working, awake, asleep)] == [2, 3, 2, 3, 4]
     since = "select extract(epoch from now() - lifecycle_changed_at)::int from agent_runtime where agent_id = %s"
-    assert fleet.one(since, due) in range(0, 4), "idle since it was due, not since somebody looked"
+    assert fleet.one(since, due) in range(100, 200), "idle since it was due, not since somebody looked"
     assert fleet.one("select count(*) from audit_log where actor_type = 'system' and action = 'agent.move'") == 2
 
 
@@ -222,34 +282,35 @@ async def test_the_timer_runs_from_the_end_of_the_last_session(backend: Backend,
     )
     lifecycle = "select lifecycle from agent_runtime where agent_id = %s"
 
-    await Duties(backend).round()
+    await look_after_agents(backend)
     in_session = fleet.one(lifecycle, agent_id)
     fleet.execute("update sessions set status = 2, closed_at = now()")
-    fleet.execute("update agent_runtime set last_session_ended_at = now() - interval '299 seconds'")
-    await Duties(backend).round()
+    fleet.execute("update agent_runtime set last_session_ended_at = now() - interval '200 seconds'")
+    await look_after_agents(backend)
     just_ended = fleet.one(lifecycle, agent_id)
     fleet.execute("update agent_runtime set last_session_ended_at = now() - interval '301 seconds'")
-    await Duties(backend).round()
+    await look_after_agents(backend)
 
     assert (in_session, just_ended, fleet.one(lifecycle, agent_id)) == (2, 2, 3)
 
 
 async def test_duties_go_on_after_the_database_was_away_and_stop_when_told(
-    backend: Backend, operator: PostgresRepository, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, operator: PostgresRepository, fleet: Fleet
 ) -> None:
-    monkeypatch.setattr(duties_module, "DUTY_SECONDS", 0.05)
+    often = [replace(duty, every_seconds=0.05) for duty in OF_AGENTS]
     away = Backend("postgresql://nobody@127.0.0.1:1/nowhere")
 
-    async with duties_done(away), duties_done(backend):
+    async with duties_done(away, often) as failing, duties_done(backend, often):
         fleet.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
         )
         fleet.execute(SILENT + OF, "atlas")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             async for _ in operator.changes():
                 if not fleet.one("select count(*) from jobs where claimed_by = 'atlas'"):
                     break
     await away.close()
 
-    assert not [task for task in asyncio.all_tasks() if "run_duties" in repr(task)]
+    assert all(0 < record.failures == record.rounds for record in failing.values())
+    assert not [task for task in asyncio.all_tasks() if "run_duty" in repr(task)]

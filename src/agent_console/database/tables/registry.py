@@ -148,7 +148,7 @@ agent_runtime = Table(
     words("presence", required=True, default="unknown"),
     words("error_message"),
     moment("last_heartbeat_at"),
-    # Of each agent's own: they begin at the second that its id tells.
+    # Each agent's minutes begin at a second of its own, which its id tells.
     Column(
         "heard_minute",
         DateTime(timezone=True),
@@ -166,10 +166,7 @@ agent_runtime = Table(
     PrimaryKeyConstraint("team_id", "agent_id", name="agent_runtime_pkey"),
     points("agent_runtime", "agent_id", "agents"),
     check("agent_runtime_presence_known", "presence in ('unknown', 'online', 'offline', 'error')"),
-    check(
-        "agent_runtime_living_heard",
-        "presence not in ('online', 'error') or last_heartbeat_at is not null",
-    ),
+    check("agent_runtime_living_heard", "presence not in ('online', 'error') or last_heartbeat_at is not null"),
     check("agent_runtime_lifecycle_known", "lifecycle between 1 and 7"),
     check(
         "agent_runtime_error_only_in_error",

@@ -6,7 +6,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import Row, text
+from sqlalchemy import Integer, Row, bindparam, text
 
 from agent_console.domain.errors import Forbidden
 from agent_console.domain.ids import AgentId, JobId, TeamId
@@ -25,7 +25,7 @@ from agent_console.repository.operations.presence import HEARTBEAT_SEND
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.changes import Announcer
 from agent_console.repository.postgres.database import Database
-from agent_console.repository.postgres.gathering import Gatherer
+from agent_console.repository.postgres.gathering import AT_MOST, Gatherer
 from agent_console.repository.postgres.identify import ByAgentKey, Identify
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 
@@ -36,14 +36,15 @@ if TYPE_CHECKING:
 # what a beat of a living agent moves only heard_minute is in an index, which the table makes from
 # last_heartbeat_at: until that minute is over its row stays within its page. A key is proved here too: its hash
 # is compared with the agent's own. The row as it was is joined once more to tell whether anything a person can
-# see has changed. `offset 0` keeps the planner from starting anywhere but at the beats.
+# see has changed. The limit tells the
+# planner how few beats there are: else, in a fleet of some thousands, it would rather read the whole table.
 BEAT = text(f"""
     with beat as (
         select * from jsonb_to_recordset(cast(:beats as jsonb)) as b (
             agent_id uuid, key_hash text, status text, error_message text,
             capabilities jsonb, metrics jsonb, jobs uuid[])
          order by agent_id
-        offset 0
+         limit :at_most
     ), written as (
         update agent_runtime r
            set presence = b.status,
@@ -87,7 +88,9 @@ BEAT = text(f"""
              from jobs j
             where j.team_id = :team_id and j.agent_id = w.agent_id and j.status in ('assigned', 'running')
            ) as held
-""")  # noqa: S608
+""").bindparams(bindparam("at_most", type_=Integer, literal_execute=True))  # noqa: S608
+
+LIMITS = (1, 8, AT_MOST)
 
 ASKED_BY_LIFECYCLE = {
     Lifecycle.HIBERNATING: CommandName.HIBERNATE,
@@ -140,11 +143,16 @@ class Heartbeats:
     async def _execute(self, team_id: TeamId, beats: Sequence[Beat]) -> dict[int, Row[Any]]:
         said = dumps([beat.row() for beat in beats])
         async with self._database.reading() as connection:
-            rows = (await connection.execute(BEAT, {"team_id": team_id, "beats": said})).all()
+            rows = (await connection.execute(BEAT, beat_facts(team_id, said, len(beats)))).all()
         return {row.agent_id.int: row for row in rows}
 
     async def close(self) -> None:
         await self._gatherer.close()
+
+
+def beat_facts(team_id: TeamId, said: str, count: int) -> dict[str, object]:
+    """Few different limits, so that there are few different statements to prepare."""
+    return {"team_id": team_id, "beats": said, "at_most": next(limit for limit in LIMITS if count <= limit)}
 
 
 def answer_of(row: Row[Any]) -> HeartbeatAnswer:
