@@ -336,6 +336,10 @@ begin
             loop
                 finishes[r.n] := r.verdict;
                 finish_states[r.n] := r.status;
+                -- Whoever is refused does not hear of a job it got besides.
+                if stands[r.n] = 'open' then
+                    stands[r.n] := 'done';
+                end if;
             end loop;
         end if;
     end if;
@@ -581,6 +585,44 @@ begin
     select d.team_id, d.id, d.lane_id, d.bound_agent_id, d.status, d.becomes from judged d where d.becomes <> 'later';
 end
 $$;
+
+-- Removes finished jobs, with their stories and results, that are older than their team keeps them. It may be called by
+-- who may not delete: what it removes is decided by the team's own setting alone. A job is never older than its id, so
+-- jobs_status_idx leads to the oldest; who is younger than the setting is not looked at.
+create function prune_jobs(at_most integer) returns bigint
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    pruned bigint;
+begin
+    perform set_config('agent_console.retention', 'on', true);
+    with kept as (
+        select t.id as team_id, now() - make_interval(days => coalesce(
+                   (select (s.value #>> '{}')::integer from settings s
+                     where s.team_id = t.id and s.name = 'job_history_days'), 90)) as since
+          from teams t
+    ), old as (
+        select k.team_id, j.id
+          from kept k
+          cross join (values ('succeeded'), ('failed'), ('dead_letter'), ('cancelled')) as f (status)
+          cross join lateral (
+               select j.id from jobs j
+                where j.team_id = k.team_id and j.status = f.status
+                  and j.id < (lpad(to_hex((extract(epoch from k.since) * 1000)::bigint), 12, '0')
+                              || '00000000000000000000')::uuid
+                  and j.finished_at < k.since
+                order by j.id
+                limit at_most) as j
+         limit at_most
+    ), gone as (
+        delete from jobs j using old o where j.team_id = o.team_id and j.id = o.id returning j.id
+    )
+    select count(*) into pruned from gone;
+    perform set_config('agent_console.retention', 'off', true);
+    return pruned;
+end
+$$;
+revoke execute on function prune_jobs(integer) from public;
+grant execute on function prune_jobs(integer) to agent_console_app;
 
 grant select, insert, delete on queue_moves to agent_console_app;
 grant select, insert, update on queue_counts, queue_tallies to agent_console_app;

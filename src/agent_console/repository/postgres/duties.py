@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from agent_console.repository.postgres.duty_declared import Duty
-from agent_console.repository.postgres.duty_queue import KEEP_COUNTS, TEND_JOBS
+from agent_console.repository.postgres.duty_queue import KEEP_COUNTS, PRUNE_JOBS, TEND_JOBS
 from agent_console.repository.postgres.duty_rest import LET_REST
 from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
 from agent_console.repository.postgres.repository import Backend
@@ -23,6 +23,7 @@ DUTIES: tuple[Duty, ...] = (
     LET_REST,
     TEND_JOBS,
     KEEP_COUNTS,
+    PRUNE_JOBS,
 )
 
 

@@ -14,6 +14,14 @@ FOLD = """
       cross join lateral fold_queue_moves(%(after)s, %(at_most)s) as f
      where lock.mine
 """
+PRUNE = """
+    select prune_jobs(%(at_most)s) as pruned
+      from (select pg_try_advisory_xact_lock(hashtext('agent_console.duties'), hashtext('history')) as mine) as lock
+     where lock.mine
+     union all
+    select 0 limit 1
+"""
+PRUNED_IN_A_ROUND = 20
 # Rows that were committed late have numbers that were passed already: every so often all are looked at.
 FROM_THE_START_EVERY = 10
 
@@ -40,5 +48,17 @@ async def keep_counts(backend: Backend) -> int:
     return folded
 
 
+async def prune_jobs(backend: Backend) -> int:
+    """A part at a time: the rest is for the next round, so that nobody waits for a long deletion."""
+    pruned = 0
+    for _ in range(PRUNED_IN_A_ROUND):
+        (row,) = await backend.queue.connections.rows(PRUNE, {"at_most": BATCH})
+        pruned += row.pruned
+        if row.pruned < BATCH:
+            break
+    return pruned
+
+
 TEND_JOBS = Duty("jobs", 0.5, tend_jobs)
 KEEP_COUNTS = Duty("counts", 2.0, keep_counts)
+PRUNE_JOBS = Duty("history", 60.0, prune_jobs)
