@@ -18,7 +18,10 @@ from tests.support.serving import serving
 async def client(fleet: Fleet) -> AsyncIterator[httpx.AsyncClient]:
     """An administrator's plain HTTP client."""
     headers = {"Authorization": f"Bearer {fleet.token('ana@example.com')}"}
-    async with serving(fleet.working) as url, httpx.AsyncClient(base_url=url, headers=headers) as client:
+    async with (
+        serving(fleet.working) as url,
+        httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client,
+    ):
         yield client
 
 
@@ -28,7 +31,7 @@ async def test_health_tells_the_process_and_readiness_the_database(client: httpx
 
 
 async def test_readiness_says_why_not() -> None:
-    async with serving("host=/nowhere dbname=x") as url, httpx.AsyncClient(base_url=url) as client:
+    async with serving("host=/nowhere dbname=x") as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
         answer = await client.get("/readyz")
         alive = await client.get("/healthz")
 
@@ -89,7 +92,10 @@ async def test_a_refused_field_is_named_and_its_value_is_not_repeated(client: ht
 @pytest.mark.parametrize("credential", [None, "", "Bearer", "Bearer nonsense", "Basic YTpi"])
 async def test_without_a_credential_nothing_is_told(fleet: Fleet, credential: str | None) -> None:
     headers = {} if credential is None else {"Authorization": credential}
-    async with serving(fleet.working) as url, httpx.AsyncClient(base_url=url, headers=headers) as client:
+    async with (
+        serving(fleet.working) as url,
+        httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client,
+    ):
         # A well-formed header with nonsense in it counts as a bad credential, and twenty of them end the test.
         step = 5 if credential == "Bearer nonsense" else 1
         for operation in [operation for operation in OPERATIONS if not operation.public][::step]:
@@ -138,7 +144,7 @@ async def test_a_silent_stream_shows_that_it_lives(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent_console.server.stream.KEEP_ALIVE_SECONDS", 0.05)
-    async with asyncio.timeout(10), client.stream("GET", "/v1/changes") as answer:
+    async with asyncio.timeout(60), client.stream("GET", "/v1/changes") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         async for line in answer.aiter_lines():
             if line == ": still here":

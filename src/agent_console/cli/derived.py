@@ -11,14 +11,22 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from agent_console.cli.ending import ended, wait_for
+from agent_console.cli.batches import in_batches
+from agent_console.cli.ending import INTERRUPTED, ended, wait_for
 from agent_console.cli.opening import opened
 from agent_console.cli.output import OutputForm, narrate
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
 from agent_console.domain.ids import Id
 from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
-from agent_console.repository.operations.fields import default_of, help_of, item_type, takes_object, takes_several
+from agent_console.repository.operations.fields import (
+    default_of,
+    help_of,
+    item_type,
+    takes_object,
+    takes_several,
+    value_type,
+)
 
 if TYPE_CHECKING:
     from agent_console.config import Settings
@@ -42,20 +50,26 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     fields = operation.request.model_fields
 
     def command(output: OutputForm, **given: Any) -> None:
-        def run() -> None:
+        def run() -> int:
             request = request_of(operation, given)
+            if output is OutputForm.IDS and not operation.answer.model_fields.keys() & {"id", "items"}:
+                raise Invalid("There are no ids in this answer.", hint="Use -o json.")
             settings = load()
             if operation.changes and settings.profile.read_only:
                 raise Invalid(
                     f"Profile {settings.profile.name} is read-only.", hint="Choose another with --profile."
                 )
 
-            async def ask() -> BaseModel:
+            async def ask() -> tuple[BaseModel, int]:
                 async with opened(settings.profile, _whisper) as repository:
-                    answer: BaseModel = await repository.call(operation, request)
-                    return answer
+                    if operation.batched:
+                        worked = await in_batches(repository, operation, request)
+                        return worked.answer, INTERRUPTED if worked.stopped else 0
+                    return await repository.call(operation, request), 0
 
-            print_answer(wait_for(ask()), output)
+            answer, code = wait_for(ask())
+            _print(operation, answer, output)
+            return code
 
         raise typer.Exit(ended(run))
 
@@ -69,6 +83,17 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     )
     vars(command)["__signature__"] = inspect.Signature(parameters)
     return command
+
+
+def _print(operation: AnyOperation, answer: BaseModel, output: OutputForm) -> None:
+    """A list that goes on after a number of its own says so in its own words."""
+    following = getattr(answer, "next", None)
+    if following is None or "after" in operation.request.model_fields:
+        print_answer(answer, output)
+        return
+    name = next(name for name in operation.request.model_fields if name.startswith("after_"))
+    print_answer(answer.model_copy(update={"next": None}), output)
+    narrate(f"There are more rows. Get them with: --{name.replace('_', '-')} {following}")
 
 
 def _whisper(sentence: str) -> None:
@@ -87,7 +112,11 @@ def _annotation(operation: AnyOperation, name: str, info: FieldInfo) -> Any:
     words = _help(info)
     if name in operation.path_fields:
         return Annotated[str, typer.Argument(help=words, metavar=_metavar(info, name))]
-    flag = f"--{name.removesuffix('_id').replace('_', '-')}"
+    plain = name.removesuffix("_id").replace("_", "-")
+    flag = f"--{plain}"
+    if value_type(info.annotation) is bool:
+        switch = typer.Option(f"{flag}/--no-{plain}", help=words, show_default=False)
+        return Annotated[bool if info.is_required() else bool | None, switch]
     option = typer.Option(flag, help=words, metavar=_metavar(info, name), show_default=False)
     if takes_several(info.annotation):
         return Annotated[list[str] if info.is_required() else list[str] | None, option]

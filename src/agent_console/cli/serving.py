@@ -57,6 +57,7 @@ def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, wi
             host=host,
             port=port,
             plain_http=plain_http,
+            trusted_proxies=settings.trusted_proxies,
             announce=announce,
             with_parent=with_parent,
         )

@@ -1,14 +1,18 @@
 """The plain text status: what a console would show first, for a pipe, a log or a terminal that can't do more."""
 
 import sys
+from datetime import datetime
 
 from agent_console.cli.output import OutputForm, emit
 from agent_console.cli.shown import AGENT_COLUMNS, DEPTH_COLUMNS
 from agent_console.domain.agents import AgentQuery, PoolStatus
+from agent_console.domain.kinds import PauseMode
+from agent_console.domain.pausing import Pause
 from agent_console.domain.records import Nothing
 from agent_console.domain.safe_text import safe_text
 from agent_console.domain.spans import ago
 from agent_console.repository.operations import AGENTS_LIST, ME, POOL_STATUS, QUEUE_DEPTH
+from agent_console.repository.operations.explaining import QUEUE_STATS
 from agent_console.repository.port import Repository
 
 AGENTS_SHOWN = 20
@@ -23,15 +27,26 @@ def pool_line(pool: PoolStatus) -> str:
     return f"{pool.running_jobs_count} jobs running, {pool.idle_count} idle of {pool.online_count} online"
 
 
+def pause_line(pause: Pause, now: datetime) -> str:
+    by = f" by {pause.by}" if pause.by else ""
+    held = "jobs that run may finish" if pause.mode is PauseMode.DRAIN else "jobs that ran are queued again"
+    return f"PAUSED for {ago(pause.since, now)}{by}: {pause.reason} (nothing is claimed, {held})"
+
+
 async def print_status(repository: Repository) -> None:
     """Everything is asked before anything is printed: half a status would be a wrong one."""
     me = await repository.call(ME, Nothing())
     pool = await repository.call(POOL_STATUS, Nothing())
     depth = await repository.call(QUEUE_DEPTH, Nothing())
+    stats = await repository.call(QUEUE_STATS, Nothing())
     agents = await repository.call(AGENTS_LIST, AgentQuery(limit=AGENTS_SHOWN))
     out = sys.stdout
     out.write(safe_text(f"team {me.team}, as {me.name} ({me.role.value}), {me.database_version}") + "\n")
     out.write(f"pool: {pool_line(pool)}; {pool.offline_count} offline, {pool.error_count} in error\n")
+    if depth.pause is not None:
+        out.write(safe_text(pause_line(depth.pause, depth.at)) + "\n")
+    for warning in stats.warnings:
+        out.write(safe_text(f"WARNING: {warning}") + "\n")
     oldest = f", the oldest queued for {ago(depth.oldest_queued_at, depth.at)}" if depth.oldest_queued_at else ""
     out.write(f"queue{oldest}:\n\n")
     emit(depth.depths, DEPTH_COLUMNS, OutputForm.TABLE)

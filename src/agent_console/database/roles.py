@@ -31,6 +31,13 @@ begin
     if not pg_has_role('{MAINTENANCE}', '{APP}', 'member') then
         grant {APP} to {MAINTENANCE};
     end if;
+    begin
+        -- To warn of a transaction that somebody left open; without it the program works as well.
+        if not pg_has_role('{APP}', 'pg_read_all_stats', 'member') then
+            grant pg_read_all_stats to {APP};
+        end if;
+    exception when insufficient_privilege then null;
+    end;
     if not pg_has_role(current_user, '{OWNER}', 'member') then
         execute format('grant {OWNER} to %I', current_user);
     end if;

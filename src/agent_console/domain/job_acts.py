@@ -7,7 +7,7 @@ from pydantic import Field
 from agent_console.domain.agent_changes import Reason
 from agent_console.domain.batches import Batch, BatchRequest
 from agent_console.domain.ids import AgentId, JobId
-from agent_console.domain.jobs import JobFilter
+from agent_console.domain.jobs import Job, JobFilter
 from agent_console.domain.records import Instant, Record, Request
 from agent_console.domain.states import JOB_HELD, JobStatus
 
@@ -19,6 +19,20 @@ CANCELLABLE = WAITING | JOB_HELD
 RETRYABLE = frozenset({JobStatus.FAILED, JobStatus.DEAD_LETTER, JobStatus.CANCELLED})
 
 Priority = Annotated[int, Field(ge=-1000, le=1000)]
+
+
+def can_be_cancelled(job: Job) -> bool:
+    return job.status in CANCELLABLE and job.cancel_requested_at is None
+
+
+def can_be_retried(job: Job) -> bool:
+    """A run is asked for again in its thread, where the policy is asked too."""
+    return job.status in RETRYABLE and job.run_id is None
+
+
+def can_be_moved(job: Job) -> bool:
+    return job.status in WAITING
+
 
 _WHY_CANCEL = "Why; it stands in the story of the job."
 _PRIORITY = "Higher is claimed first."

@@ -1,5 +1,6 @@
 """What every model shares: frozen, strict in what is asked, generous in what is answered, times in UTC."""
 
+import math
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Generic, TypeVar
 
@@ -21,6 +22,35 @@ def _not_blank(value: str) -> str:
 
 
 NotBlank = AfterValidator(_not_blank)
+
+Given = TypeVar("Given")
+
+
+def _storable(value: Given) -> Given:
+    if (problem := _unstorable(value)) is not None:
+        raise ValueError(problem)
+    return value
+
+
+def _unstorable(value: object) -> str | None:
+    match value:
+        case str() if "\0" in value:
+            return "must not contain NUL characters"
+        case str() if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            return "must be whole Unicode characters"
+        case float() if not math.isfinite(value):
+            return "must hold finite numbers"
+        case dict():
+            found = (_unstorable(part) for pair in value.items() for part in pair)
+        case list() | tuple():
+            found = (_unstorable(part) for part in value)
+        case _:
+            return None
+    return next((problem for problem in found if problem is not None), None)
+
+
+# What PostgreSQL can't keep in a text or in JSON is refused where its field can still be named.
+Storable = AfterValidator(_storable)
 
 
 class Record(BaseModel):

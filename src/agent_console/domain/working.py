@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, JsonValue, computed_field, field_val
 from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import CollectionId, ConnectorId, JobId, RunId
 from agent_console.domain.kinds import EventLevel
-from agent_console.domain.records import Instant, NotBlank, Record, Request
+from agent_console.domain.records import Instant, NotBlank, Record, Request, Storable
 from agent_console.domain.redact import redact, redact_json
 from agent_console.domain.states import JobStatus
 
@@ -31,7 +31,10 @@ class NotOwner(Conflict):
 
 
 Redacted = AfterValidator(redact)
-Told = Annotated[str, NotBlank, Redacted, Field(min_length=1, max_length=TEXT_LENGTH)]
+Word = Annotated[str, NotBlank, Storable]
+Words = Annotated[str, Storable, Redacted]
+Told = Annotated[str, NotBlank, Storable, Redacted, Field(min_length=1, max_length=TEXT_LENGTH)]
+Facts = Annotated[dict[str, JsonValue], Storable]
 
 
 class ClaimWanted(Request):
@@ -44,14 +47,14 @@ class ClaimWanted(Request):
         le=LEASE_MOST,
         description="How long each is yours before you have to renew it; the team may set a lower limit.",
     )
-    allowed_types: tuple[Annotated[str, NotBlank], ...] | None = Field(
+    allowed_types: tuple[Word, ...] | None = Field(
         None, max_length=100, description="Only jobs of these types; repeat for several."
     )
     auto_start: bool = Field(False, description="Start them at once: they are running, not assigned.")
 
 
 class Claim(ClaimWanted):
-    worker_id: Annotated[str, NotBlank] | None = Field(
+    worker_id: Word | None = Field(
         None, min_length=1, max_length=255, description="Your worker id, if you want it checked."
     )
     wait_seconds: float = Field(
@@ -146,12 +149,12 @@ class Lease(Record):
 class JobProgress(HeldJob):
     """Where the work is; replaces what was said before."""
 
-    stage: Annotated[str, Redacted] | None = Field(None, max_length=200)
+    stage: Words | None = Field(None, max_length=200)
     percentage: int | None = Field(None, ge=0, le=100)
     files_scanned: int | None = Field(None, ge=0)
     total_files: int | None = Field(None, ge=0)
-    current_file: Annotated[str, Redacted] | None = Field(None, max_length=2000)
-    message: Annotated[str, Redacted] | None = Field(None, max_length=2000)
+    current_file: Words | None = Field(None, max_length=2000)
+    message: Words | None = Field(None, max_length=2000)
 
     @property
     def shown(self) -> dict[str, JsonValue]:
@@ -161,7 +164,7 @@ class JobProgress(HeldJob):
 class EventLine(Request):
     level: EventLevel = Field(EventLevel.INFO, description="info, warn or error.")
     message: Told = Field(description="What happened.")
-    payload: dict[str, JsonValue] | None = Field(None, description="A JSON object with the details.")
+    payload: Facts | None = Field(None, description="A JSON object with the details.")
 
     @field_validator("payload")
     @classmethod
@@ -189,24 +192,24 @@ class Ending(HeldJob):
 
 
 class JobDone(Ending):
-    result_summary: Annotated[str, Redacted] | None = Field(None, max_length=TEXT_LENGTH)
-    result: dict[str, JsonValue] | None = Field(None, description="What came of it, a JSON object.")
+    result_summary: Words | None = Field(None, max_length=TEXT_LENGTH)
+    result: Facts | None = Field(None, description="What came of it, a JSON object.")
     signature: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
         description="HMAC-SHA256 of the result's canonical JSON with the signing secret, in hex.",
     )
-    artifacts_path: Annotated[str, NotBlank] | None = Field(None, max_length=1000)
+    artifacts_path: Word | None = Field(None, max_length=1000)
 
 
 class JobFailed(Ending):
     error: Told = Field(description="What went wrong, for the operator.")
-    error_code: str | None = Field(None, min_length=1, max_length=100, description="For programs.")
+    error_code: Word | None = Field(None, min_length=1, max_length=100, description="For programs.")
     retryable: bool = Field(True, description="Whether trying again makes sense.")
 
 
 class CancelAcknowledged(Ending):
-    message: Annotated[str, Redacted] | None = Field(None, max_length=TEXT_LENGTH)
+    message: Words | None = Field(None, max_length=TEXT_LENGTH)
 
 
 class Ended(Record):

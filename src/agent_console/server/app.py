@@ -14,6 +14,7 @@ from agent_console.server.bad_credentials import BadCredentials
 from agent_console.server.client_address import TrustedProxies
 from agent_console.server.failures import add_failures, answer
 from agent_console.server.limits import BodyLimit
+from agent_console.server.metrics import add_metrics
 from agent_console.server.pace import Pace
 from agent_console.server.routes import add_routes
 from agent_console.server.stream import add_stream
@@ -36,7 +37,7 @@ def add_health(app: FastAPI, backend: Backend) -> None:
 def build_app(backend: Backend, *, trusted_proxies: Sequence[str] = ()) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with duties_done(backend):
+        async with duties_done(backend) as app.state.duties:
             yield
         await backend.close()
 
@@ -57,4 +58,5 @@ def build_app(backend: Backend, *, trusted_proxies: Sequence[str] = ()) -> FastA
     add_health(app, backend)
     add_routes(app)
     add_stream(app)
+    add_metrics(app)
     return app

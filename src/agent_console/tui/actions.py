@@ -1,7 +1,8 @@
 """What can be done, derived from the declared operations.
 
-A row's actions are the changing operations that are addressed by its kind of id and nothing else; a list's own
-are those of its noun that need no id. Whoever declares an operation has thereby put it into the console.
+A row's actions are the changing operations that are addressed by its kind of id and nothing else; where records
+have no id, by the field that stands for it in the paths of their noun. A list's own are those of its noun that
+need neither. Whoever declares an operation has thereby put it into the console.
 """
 
 from dataclasses import dataclass
@@ -9,8 +10,12 @@ from typing import get_args
 
 from agent_console.domain.ids import Id
 from agent_console.domain.permissions import GRANTS, Permission, Role
+from agent_console.domain.records import Record
 from agent_console.repository.operations import OPERATIONS, AnyOperation
 from agent_console.repository.operations.fields import value_type
+
+WITHOUT_A_LIST = {"queue": "jobs"}
+"""Nouns that have no list, and the list where one looks for them."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +46,41 @@ def _offered(operation: AnyOperation, role: Role) -> bool:
 
 
 def row_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
-    """What this role can do to one thing of a list: whatever is addressed by that kind of id alone."""
-    kind = id_kind(listing)
+    """What this role can do to one thing of a list: whatever is addressed by that thing alone."""
     return tuple(
         Action(operation, _title(operation, listing))
         for operation in OPERATIONS
-        if _offered(operation, role)
-        and len(operation.path_fields) == 1
-        and value_type(operation.request.model_fields[operation.path_fields[0]].annotation) is kind
+        if _offered(operation, role) and _addresses(operation, listing)
     )
 
 
-def id_kind(listing: AnyOperation) -> type[Id]:
-    """The kind of id that the records of a list have."""
-    record = get_args(listing.answer.model_fields["items"].annotation)[0]
-    found: type[Id] = value_type(record.model_fields["id"].annotation)
+def _addresses(operation: AnyOperation, listing: AnyOperation) -> bool:
+    """An id says what it is the id of, whoever takes it; a name only means something to its own noun."""
+    if len(operation.path_fields) != 1:
+        return False
+    field, key = operation.path_fields[0], key_field(listing)
+    kind = value_type(record_of(listing).model_fields[key].annotation)
+    if issubclass(kind, Id):
+        return value_type(operation.request.model_fields[field].annotation) is kind
+    return operation.noun == listing.noun and field == key
+
+
+def record_of(listing: AnyOperation) -> type[Record]:
+    found: type[Record] = get_args(listing.answer.model_fields["items"].annotation)[0]
     return found
+
+
+def key_field(listing: AnyOperation) -> str:
+    """The field by which a record of a list is known: its id, or else what stands for it in a path."""
+    fields = record_of(listing).model_fields
+    if "id" in fields:
+        return "id"
+    in_paths = (name for op in OPERATIONS if op.noun == listing.noun for name in op.path_fields)
+    return next((name for name in in_paths if name in fields), next(iter(fields)))
+
+
+def _list_noun(operation: AnyOperation) -> str:
+    return WITHOUT_A_LIST.get(operation.noun, operation.noun)
 
 
 def list_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
@@ -64,5 +88,5 @@ def list_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
     return tuple(
         Action(operation, _title(operation, listing))
         for operation in OPERATIONS
-        if _offered(operation, role) and operation.noun == listing.noun and not operation.path_fields
+        if _offered(operation, role) and _list_noun(operation) == listing.noun and not operation.path_fields
     )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agent_console.domain.records import Record
     from agent_console.repository.port import Change
     from agent_console.tui.panes.detail_screen import DetailScreen
+    from agent_console.tui.panes.list_kind import ListKind
     from agent_console.tui.panes.list_pane import ListPane
 
 STEP_SECONDS = 0.25
@@ -71,10 +72,10 @@ class ConsoleApp(TerminalApp[None]):
     ENABLE_COMMAND_PALETTE = False
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "Help", id="app.help"),
         Binding("2", "pane('agents')", "Agents", id="pane.agents"),
         Binding("3", "pane('jobs')", "Jobs", id="pane.jobs"),
         Binding("7", "more", "More", id="pane.more"),
-        Binding("question_mark", "help", "Help", id="app.help"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("q", "leave", "Quit", id="app.quit"),
         Binding("ctrl+c,ctrl+q", "leave", "Quit", show=False, priority=True, id="app.quit_now"),
@@ -90,6 +91,7 @@ class ConsoleApp(TerminalApp[None]):
         self._pool_is_dirty = True
         self._leaving = False
         self._panes: tuple[ListPane, ...] = ()
+        self._adding = asyncio.Lock()
         # Held rather than looked up: news may come when the screen is already being taken down.
         self._notice = NoticeBar()
         self._switcher = ContentSwitcher(initial="loading", id="panes")
@@ -107,7 +109,7 @@ class ConsoleApp(TerminalApp[None]):
         yield self._notice
         with self._switcher:
             yield Static(system_text("Loading …", "$foreground-muted"), id="loading")
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -279,37 +281,40 @@ class ConsoleApp(TerminalApp[None]):
     @work(group=DOING)
     async def _choose_list(self) -> None:
         from agent_console.tui.dialogs.list_menu import ListMenu
-        from agent_console.tui.panes.every import MORE, further_pane
+        from agent_console.tui.panes.every import MORE
 
         noun = await self.push_screen_wait(ListMenu(tuple(MORE)))
         if noun is not None:
-            await self._show_pane(further_pane(noun, self.link, self._clock, read_only=self._facts.read_only))
+            await self._show_list(MORE[noun])
 
-    async def _show_pane(self, pane: "ListPane") -> None:
-        """A pane that is there already is shown as it was left."""
-        if not any(known.id == pane.id for known in self._panes):
-            await self._switcher.add_content(pane)
-            self._panes += (pane,)
-        self.action_pane(pane.kind.name)
+    def on_list_pane_list_wanted(self, message: "ListPane.ListWanted") -> None:
+        self._go_to_list(message.kind)
 
-    def on_list_pane_sessions_wanted(self, message: "ListPane.SessionsWanted") -> None:
-        self._show_sessions(message.agent)
+    def on_list_pane_left(self, message: "ListPane.Left") -> None:
+        self.action_pane(message.above)
 
     @work(group=DOING)
-    async def _show_sessions(self, agent: "Record") -> None:
-        from agent_console.domain.agents import Agent
-        from agent_console.tui.panes.every import sessions_pane
+    async def _go_to_list(self, kind: "ListKind") -> None:
+        await self._show_list(kind)
 
-        if isinstance(agent, Agent):
-            pane = sessions_pane(agent, self.link, self._clock, read_only=self._facts.read_only)
-            await self._show_pane(pane)
+    async def _show_list(self, kind: "ListKind") -> None:
+        """A pane that is there already is shown as it was left."""
+        from agent_console.tui.panes.list_pane import ListPane
+
+        # One after the other: a key pressed twice must not make the same pane twice.
+        async with self._adding:
+            if not any(pane.kind.name == kind.name for pane in self._panes):
+                pane = ListPane(kind, self.link, self._clock, read_only=self._facts.read_only)
+                await self._switcher.add_content(pane)
+                pane.set_stale(self.link.status.state is not LinkState.UP)
+                self._panes += (pane,)
+        self.action_pane(kind.name)
 
     def on_list_pane_opened(self, message: "ListPane.Opened") -> None:
         from agent_console.tui.panes.detail_screen import DetailScreen
 
-        record = message.pane.record(message.row_id)
-        if record is not None and len(self.screen_stack) == 1:
-            self.push_screen(DetailScreen(message.pane, record, self._facts))
+        if len(self.screen_stack) == 1:
+            self.push_screen(DetailScreen(message.pane, message.record, self._facts))
 
     def on_list_pane_action_wanted(self, message: "ListPane.ActionWanted") -> None:
         if len(self.screen_stack) == 1:

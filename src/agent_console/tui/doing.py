@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from textual.content import Content
 
 from agent_console.tui.actions import Action, list_actions, row_actions
-from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.operation_form import OperationForm
 from agent_console.tui.dialogs.secret_screen import SecretScreen
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_console.domain.permissions import Role
     from agent_console.domain.records import Record
     from agent_console.tui.link import Link
-    from agent_console.tui.panes.list_pane import ListKind
+    from agent_console.tui.panes.list_kind import ListKind
 
 
 def actions_on(kind: "ListKind", role: "Role", record: "Record | None") -> tuple[Action, ...]:
@@ -30,8 +30,12 @@ def about(kind: "ListKind", record: "Record | None") -> Content:
     """Names the thing a dialog acts on; an id is never mistaken, a name may be."""
     if record is None:
         return system_text(kind.title, "bold")
-    name = agent_text(title_of(record), "bold", limit=100)
-    return name + system_text(f"  {getattr(record, 'id', '')}", "$foreground-muted")
+    title, key = title_of(record), str(getattr(record, kind.key))
+    shown = agent_text(title, "bold", limit=100)
+    if key != title:
+        shown += agent_text(f"  {key}", "$foreground-muted", limit=100)
+    remark = kind.remark(record)
+    return shown + system_text("\n") + agent_block(remark, "$foreground-muted") if remark else shown
 
 
 async def do_something(app: "App[Any]", link: "Link", kind: "ListKind", record: "Record | None") -> None:
@@ -47,8 +51,8 @@ async def do_something(app: "App[Any]", link: "Link", kind: "ListKind", record: 
     chosen = actions[0] if len(actions) == 1 else await app.push_screen_wait(ActionMenu(heading, actions))
     if chosen is None:
         return
-    subject = {name: str(getattr(record, "id", "")) for name in chosen.operation.path_fields}
-    answer = await app.push_screen_wait(OperationForm(chosen, heading, subject, link))
+    subject = {name: str(getattr(record, kind.key)) for name in chosen.operation.path_fields}
+    answer = await app.push_screen_wait(OperationForm(chosen, heading, subject, link, record))
     if answer is None:
         return
     secret = getattr(answer, "secret", None)

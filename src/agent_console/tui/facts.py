@@ -10,6 +10,8 @@ from typing import Protocol
 from textual.content import Content
 
 from agent_console.tui.agent_text import system_text
+from agent_console.tui.widgets.virtual_table_columns import GUTTER, Column, PlacedColumn, place_columns
+from agent_console.tui.widgets.virtual_table_lines import fit
 
 LABEL_CELLS = 15
 LEAST_CELLS = 10
@@ -26,9 +28,12 @@ class Fact:
     value: Content
 
     def lines(self, width: int) -> list[Content]:
-        first, *more = _wrapped(self.value, width - LABEL_CELLS)
-        label = system_text(self.label.ljust(LABEL_CELLS), "$foreground-muted")
-        return [label + first, *(line.pad_left(LABEL_CELLS) for line in more)]
+        label = system_text(self.label, "$foreground-muted")
+        values = [line.pad_left(LABEL_CELLS) for line in _wrapped(self.value, width - LABEL_CELLS)]
+        if label.cell_length >= LABEL_CELLS:
+            return [label, *values]
+        first = label.pad_right(LABEL_CELLS - label.cell_length) + values[0][LABEL_CELLS:]
+        return [first, *values[1:]]
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,36 @@ class Quote:
     def lines(self, width: int) -> list[Content]:
         bar = system_text(BAR, "$foreground-muted")
         return [bar + line for line in _wrapped(self.text, width - len(BAR))]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence where values would stand."""
+
+    text: Content
+
+    def lines(self, width: int) -> list[Content]:
+        return [line.pad_left(GUTTER) for line in _wrapped(self.text, width - GUTTER)]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A few rows in columns, none of them at the left edge, each on one line."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Content, ...], ...]
+
+    def lines(self, width: int) -> list[Content]:
+        placed = place_columns(self.columns, width)
+        return [_row_line(row, placed) for row in self.rows]
+
+
+def _row_line(row: tuple[Content, ...], placed: tuple[PlacedColumn, ...]) -> Content:
+    line = system_text("")
+    for place in placed:
+        cell = fit(row[place.index], place.width, place.column.align)
+        line = line.pad_right(place.x - line.cell_length) + cell
+    return line
 
 
 @dataclass(frozen=True)

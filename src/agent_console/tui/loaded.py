@@ -8,7 +8,7 @@ while it was on its way.
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from textual.content import Content
 
@@ -26,6 +26,24 @@ def id_of(record: Record) -> Id:
     return found
 
 
+class ListSoFar(Protocol[ListedRecord]):
+    """What a pane holds of its list, whichever way the list is asked for."""
+
+    @property
+    def records(self) -> tuple[ListedRecord, ...]: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+    def row_id(self, record: ListedRecord) -> str: ...
+
+    def index_of(self, row_id: str) -> int | None: ...
+
+    def last_before(self, index: int) -> Id | None: ...
+
+    def merged(self, after: Id | None, page: Page[ListedRecord]) -> "ListSoFar[ListedRecord]": ...
+
+
 @dataclass(frozen=True)
 class Loaded(Generic[ListedRecord]):
     """Records in the order of the list; `complete` when nothing follows the last one."""
@@ -33,6 +51,9 @@ class Loaded(Generic[ListedRecord]):
     newest_first: bool
     records: tuple[ListedRecord, ...] = ()
     complete: bool = False
+
+    def row_id(self, record: ListedRecord) -> str:
+        return str(id_of(record))
 
     def index_of(self, row_id: str) -> int | None:
         if not self.records:
@@ -81,7 +102,7 @@ Cells = Callable[[ListedRecord], tuple[Content, ...]]
 class LoadedRows(Generic[ListedRecord]):
     """Rows made of loaded records only when they are painted, so that a tick costs what is on the screen."""
 
-    def __init__(self, loaded: Loaded[ListedRecord], cells: Cells[ListedRecord]) -> None:
+    def __init__(self, loaded: ListSoFar[ListedRecord], cells: Cells[ListedRecord]) -> None:
         self._loaded = loaded
         self._cells = cells
 
@@ -90,7 +111,7 @@ class LoadedRows(Generic[ListedRecord]):
 
     def row_at(self, index: int) -> Row:
         record = self._loaded.records[index]
-        return Row(str(id_of(record)), self._cells(record))
+        return Row(self._loaded.row_id(record), self._cells(record))
 
     def index_of(self, row_id: str) -> int | None:
         return self._loaded.index_of(row_id)

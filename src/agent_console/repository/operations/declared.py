@@ -1,6 +1,7 @@
 """What a declared operation is."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -35,7 +36,8 @@ class Operation(Generic[Asked, Answered]):
     something that is no act of anybody's. A `public` one needs no credential, because it brings its own; a
     `danger` asks a person twice. `waits_seconds` is how much longer than usual the answer may take;
     `per_minute` is how often one credential may ask a server for it. A `batched` one takes a BatchRequest and
-    answers with a Batch: one call is one step, and whoever wants all of it asks until there is no next.
+    answers with a Batch: one call is one step, and whoever wants all of it asks until there is no next. `fits`
+    tells of a record whether the operation makes sense for it as it is, so that nobody is offered what can't be.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Operation(Generic[Asked, Answered]):
     waits_seconds: float = 0.0
     per_minute: int | None = None
     batched: bool = False
+    fits: Callable[[Any], bool] | None = None
 
     @property
     def noun(self) -> str:

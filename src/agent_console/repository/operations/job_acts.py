@@ -10,6 +10,9 @@ from agent_console.domain.job_acts import (
     JobsCancelling,
     JobsReprioritising,
     JobsRetrying,
+    can_be_cancelled,
+    can_be_moved,
+    can_be_retried,
 )
 from agent_console.domain.job_events import JobEvent, JobEventQuery
 from agent_console.domain.jobs import Job
@@ -37,6 +40,7 @@ JOBS_CANCEL = Operation(
     answer=Job,
     permission=Permission.WORK_QUEUE,
     audit=JOB_CANCELLED,
+    fits=can_be_cancelled,
     danger=True,
 )
 JOBS_RETRY = Operation(
@@ -48,6 +52,7 @@ JOBS_RETRY = Operation(
     answer=Job,
     permission=Permission.WORK_QUEUE,
     audit=JOB_RETRIED,
+    fits=can_be_retried,
     created=True,
 )
 JOBS_REPRIORITISE = Operation(
@@ -59,6 +64,7 @@ JOBS_REPRIORITISE = Operation(
     answer=Job,
     permission=Permission.WORK_QUEUE,
     audit=JOB_REPRIORITISED,
+    fits=can_be_moved,
 )
 JOBS_REBIND = Operation(
     name="jobs.rebind",
@@ -69,6 +75,7 @@ JOBS_REBIND = Operation(
     answer=Job,
     permission=Permission.WORK_QUEUE,
     audit=JOB_REBOUND,
+    fits=can_be_moved,
 )
 JOBS_CANCEL_MANY = Operation(
     name="jobs.cancel_many",

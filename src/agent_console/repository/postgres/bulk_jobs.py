@@ -111,7 +111,7 @@ async def _chosen(work: Work, asked: JobSelection, act: Act) -> Chosen:
         raise refused_field("status", f"can't be {' or '.join(strange)} here", hint=f"It may be: {fitting}.")
     reach = LOOKED_AT_DRY if asked.dry_run else LOOKED_AT
     found = (await work.connection.execute(next_jobs(work.caller.team_id, asked, act, reach))).one()
-    ids = tuple(JobId.of(id) for id in found.ids or ())
+    ids = tuple(sorted((JobId.of(id) for id in found.ids or ()), reverse=True))
     more, all_seen = found.matching - len(ids), found.looked_at < reach
     following = ids[-1] if more else None if all_seen else JobId.of(found.last)
     return Chosen(ids, more, not all_seen, following)

@@ -3,7 +3,7 @@
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agent_console.domain.errors import Internal, Invalid
+from agent_console.domain.errors import Internal
 from agent_console.domain.ids import CollectionId, ConnectorId, Id, JobId, RunId
 from agent_console.domain.states import JobStatus
 from agent_console.domain.working import (
@@ -26,7 +26,7 @@ from agent_console.repository.postgres.apart import complete_apart
 from agent_console.repository.postgres.lane_book import Routing
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.queue import Queue
-from agent_console.repository.postgres.refusing import refusal, require_standing
+from agent_console.repository.postgres.refusing import LEASE_FIELD, refusal, require_lease, require_standing
 from agent_console.repository.postgres.sealed import server_keys
 from agent_console.repository.postgres.signing import secret_hash, secret_of
 from agent_console.repository.postgres.turns import Finish, Taken, Turn
@@ -65,10 +65,11 @@ async def take_jobs(repository: "PostgresRepository", claim: Claim) -> Claimed:
 class Claiming:
     """One agent's claim, from the first try to the answer."""
 
-    def __init__(self, queue: Queue, acting: Acting, wanted: ClaimWanted) -> None:
+    def __init__(self, queue: Queue, acting: Acting, wanted: ClaimWanted, field: str = LEASE_FIELD) -> None:
         self.queue = queue
         self.acting = acting
         self.wanted = wanted
+        self.field = field
 
     async def until(self, deadline: float) -> Claimed:
         """Whoever waits is known to those who wake before it looks, so that nothing comes in between."""
@@ -86,8 +87,8 @@ class Claiming:
         return await self.answer_of(await self.take())
 
     async def answer_of(self, taken: Taken) -> Claimed:
-        if not taken.jobs and taken.standing == "open":
-            taken = await self._look_closer() or taken
+        if not taken.jobs and taken.standing in ("open", "full"):
+            taken = await self._look_closer(taken.standing) or taken
         return await self._answer(taken)
 
     async def routing(self) -> Routing:
@@ -96,7 +97,7 @@ class Claiming:
 
     async def take(self, finish: Finish | None = None) -> Taken:
         """One turn; again when what was known of the agent has changed meanwhile. What it finished stays."""
-        await self._require_lease()
+        require_lease(self.wanted.lease_seconds, await self.queue.book.lease_max(self.acting.team_id), self.field)
         ended: Taken | None = None
         for _ in range(ASK_AGAIN):
             known = await self.queue.known.of(self.acting)
@@ -112,32 +113,26 @@ class Claiming:
             taken = await self.queue.turns.take(known.routing(self.acting, self.wanted), turn)
             if ended is not None:
                 taken.finish, taken.finish_status = ended.finish, ended.finish_status
-            if taken.standing != "stale":
+            if taken.standing != "stale" or taken.finish not in (None, "ok"):
                 require_standing(taken)
                 return taken
             ended = taken
             self.queue.known.forget(self.acting.agent_id)
         raise Internal("The capabilities of this agent change faster than it can claim.", hint="Try again.")
 
-    async def _look_closer(self) -> Taken | None:
-        """Before anybody is told that there is nothing: what is due, and what came since the last look."""
-        await self.queue.tend()
-        await self.queue.book.look(self.acting.team_id)
-        if not await self.queue.book.waiting_lanes(await self.routing()):
-            return None
-        return await self.take()
+    async def _look_closer(self, standing: str) -> Taken | None:
+        """Before anybody is told that there is nothing: what is due, and what came since the last look.
 
-    async def _require_lease(self) -> None:
-        page = self.queue.book.page(self.acting.team_id)
-        if not page.looked_at:
-            await self.queue.book.look(self.acting.team_id)
-        if self.wanted.lease_seconds > page.lease_max:
-            problem = f"must be at most {page.lease_max}"
-            raise Invalid(
-                f"A lease of {self.wanted.lease_seconds} s is longer than this team allows.",
-                hint=f"Ask for at most {page.lease_max} s and renew it while you work.",
-                details={"fields": [{"field": "lease_seconds", "problem": problem}]},
-            )
+        Whoever holds all it may is helped only by a lease of its own that is over.
+        """
+        tended = await self.queue.tend()
+        if standing == "full":
+            return await self.take() if tended else None
+        await self.queue.book.look(self.acting.team_id)
+        # Bound jobs are in no lane of the book.
+        if tended or await self.queue.book.waiting_lanes(await self.routing()):
+            return await self.take()
+        return None
 
     async def _answer(self, taken: Taken) -> Claimed:
         if taken.jobs:
@@ -206,7 +201,7 @@ async def _end(repository: "PostgresRepository", operation: str, ending: Ending,
     """End the attempt and, in the same statement where that is possible, claim the next."""
     acting = await acting_agent(repository, operation)
     queue, wanted = repository.backend.queue, ending.claim_next
-    claiming = None if wanted is None else Claiming(queue, acting, wanted)
+    claiming = None if wanted is None else Claiming(queue, acting, wanted, f"claim_next.{LEASE_FIELD}")
     turn = Turn(acting.agent_id, acting.key_hash, finish)
     taken = await (claiming.take(finish) if claiming else queue.turns.take(Routing(acting.team_id), turn))
     require_standing(taken)

@@ -16,8 +16,8 @@ FOLD = """
 """
 PRUNE = """
     select prune_jobs(%(at_most)s) as pruned
-      from (select pg_try_advisory_xact_lock(hashtext('agent_console.duties'), hashtext('history')) as mine) as lock
-     where lock.mine
+      from (select pg_try_advisory_xact_lock(hashtext('agent_console.duties'), hashtext('history')) as mine) as l
+     where l.mine
      union all
     select 0 limit 1
 """

@@ -46,9 +46,9 @@ from agent_console.repository.postgres.work import Work, answers
 # Whoever does the duties looks at due jobs every half second; after this long nobody does.
 UNTENDED_SECONDS = 30
 
-# Everything by key. What is ahead is the front of jobs_claim_order_idx, as far as the cap.
-FACTS = text(f"""
-    select j.id, j.status, j.attempt, j.max_attempts, j.scheduled_for, j.next_attempt_at,
+# Everything by key.
+FACTS = text("""
+    select j.id, j.status, j.priority, j.attempt, j.max_attempts, j.scheduled_for, j.next_attempt_at,
            j.look_at = '-infinity' as claimable,
            case when j.look_at > '-infinity' then j.look_at end as look_at,
            j.agent_id, holder.name as agent_name, j.claimed_by, j.assigned_at, j.started_at, j.lease_expires_at,
@@ -57,14 +57,6 @@ FACTS = text(f"""
            l.id as lane_id, l.bound_agent_id, l.required_capabilities, l.job_type, l.repository, l.connector_id,
            bound.name as bound_to, c.name as connector, c.credential_location,
            t.pause_mode, t.pause_reason, t.paused_at, pauser.full_name as paused_by,
-           case when j.look_at = '-infinity' then
-               (select count(*)
-                  from (select from jobs b
-                         where b.team_id = j.team_id and b.lane_id = j.lane_id and b.look_at = '-infinity'
-                           and (- b.priority, b.id) < (- j.priority, j.id)
-                         order by (- b.priority), b.id
-                         limit {AHEAD_CAP + 1}) as ahead)
-           end as ahead,
            now() as at
       from jobs j
       join lanes l on l.team_id = j.team_id and l.id = j.lane_id
@@ -75,6 +67,25 @@ FACTS = text(f"""
       left join users pauser on pauser.team_id = j.team_id and pauser.id = t.paused_by_user_id
       left join users canceller on canceller.team_id = j.team_id and canceller.id = j.cancel_requested_by_user_id
      where j.team_id = :team_id and j.id = :job_id
+""")
+
+# From the job towards the front, one entry of jobs_claim_order_idx at a time and never further than the cap. As
+# one count the planner, who does not know how long the lane is, would rather read and sort all of it.
+AHEAD = text(f"""
+    with recursive line (place, priority, id) as (
+        select 0, - cast(:priority as integer), cast(:job_id as uuid)
+        union all
+        select line.place + 1, before.priority, before.id
+          from line
+         cross join lateral (
+               select - b.priority as priority, b.id from jobs b
+                where b.team_id = :team_id and b.lane_id = :lane_id and b.look_at = '-infinity'
+                  and (- b.priority, b.id) < (line.priority, line.id)
+                order by (- b.priority) desc, b.id desc
+                limit 1) as before
+         where line.place <= {AHEAD_CAP}
+    )
+    select max(place) from line
 """)  # noqa: S608
 
 
@@ -123,7 +134,8 @@ async def explain_job(work: Work, asked: JobAsked) -> Explanation:
     able = (
         await able_agents(work.connection, work.caller.team_id, routed.lane) if waiting else AbleAgents((), False)
     )
-    waits_for = await _waits_for(work, routed, able) if waiting else ()
+    ahead = await _ahead(work, routed) if job.claimable else None
+    waits_for = await _waits_for(work, routed, able, ahead or 0) if waiting else ()
     old = old_transaction_words((await oldest_transaction(work.connection)).seconds)
     return Explanation(
         id=asked.job_id,
@@ -132,8 +144,8 @@ async def explain_job(work: Work, asked: JobAsked) -> Explanation:
         lane_id=routed.lane.id,
         lane=routed.words,
         waits_for=waits_for,
-        ahead=None if job.ahead is None else min(job.ahead, AHEAD_CAP),
-        ahead_capped=job.ahead is not None and job.ahead > AHEAD_CAP,
+        ahead=None if ahead is None else min(ahead, AHEAD_CAP),
+        ahead_capped=ahead is not None and ahead > AHEAD_CAP,
         agents=able.groups,
         agents_capped=able.capped,
         held=_holding(job) if routed.status in JOB_HELD else None,
@@ -155,13 +167,24 @@ async def warnings_for(work: Work, job_id: JobId) -> tuple[str, ...]:
     return tuple(obstacle.words for obstacle in told)
 
 
-async def _waits_for(work: Work, routed: Routed, able: AbleAgents) -> tuple[WaitsFor, ...]:
+async def _ahead(work: Work, routed: Routed) -> int:
+    """How many of its lane are claimed before it; one more than the cap when there are more."""
+    asked = {
+        "team_id": work.caller.team_id,
+        "lane_id": routed.lane.id,
+        "job_id": routed.job.id,
+        "priority": routed.job.priority,
+    }
+    found: int = (await work.connection.execute(AHEAD, asked)).scalar_one()
+    return found
+
+
+async def _waits_for(work: Work, routed: Routed, able: AbleAgents, ahead: int) -> tuple[WaitsFor, ...]:
     """What is furthest from anybody's hands comes first: time, then people, then agents, then its turn."""
     found = [*_time(routed), *_pause(routed), *_connector(routed)]
     if routed.lane.credentials is not CredentialLocation.PENDING:
         found += await _agents(work, routed, able)
     if not found:
-        ahead = routed.job.ahead or 0
         free = group_of(able.groups, Standing.FREE)
         words = turn_words(min(ahead, AHEAD_CAP), ahead > AHEAD_CAP, free, routed.at)
         found.append(WaitsFor(what=Obstacle.TURN, words=words))

@@ -86,10 +86,13 @@ class Gatherer(Generic[Group, Item, Answer]):
         while batch := line.take(self._at_most):
             try:
                 await self._do_batch(group, batch)
-            except BaseException as error:
-                stopped = TimedOut("The program is stopping.") if not isinstance(error, Exception) else error
+            except Exception as error:
+                # A mistake of our own, perhaps after the work was done: not again, and the others go on.
                 for waiting in batch:
-                    waiting.fail(stopped)
+                    waiting.fail(error)
+            except BaseException:
+                for waiting in (*batch, *line.waiting):
+                    waiting.fail(TimedOut("The program is stopping."))
                 raise
         if not line.waiting and self._lines.get(group) is line and len(line.workers) <= 1:
             del self._lines[group]

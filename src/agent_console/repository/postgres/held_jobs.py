@@ -18,8 +18,8 @@ from agent_console.repository.postgres.gathering import Gatherer
 from agent_console.repository.postgres.queue_connections import QueueConnections
 
 # The job's row is locked before its story gets a line, so that the order of the lines is the order in which they
-# can be read. A renewal moves no indexed column: the row stays within its page. `offset 0` keeps the planner from
-# starting anywhere but at the reports.
+# can be read. A renewal moves no indexed column, unless the lease becomes shorter: the row stays within its page.
+# `offset 0` keeps the planner from starting anywhere but at the reports.
 REPORT = """
     with said as (
         select * from jsonb_to_recordset(cast(%(reports)s as jsonb)) as s (
@@ -58,6 +58,8 @@ REPORT = """
                started_at = case when d.begins then coalesce(j.started_at, now()) else j.started_at end,
                lease_expires_at = case when d.renews then now() + make_interval(secs => d.lease_length)
                                        else j.lease_expires_at end,
+               look_at = case when d.renews then least(j.look_at, now() + make_interval(secs => d.lease_length))
+                              else j.look_at end,
                progress = coalesce(d.progress, j.progress),
                updated_by_user_id = case when d.begins or d.progress is not null then d.system_user_id
                                          else j.updated_by_user_id end,

@@ -1,12 +1,14 @@
 """How an act on jobs is done, to one as to five hundred: lock them, sort out which it fits, change those."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Row, func, insert, select
+from sqlalchemy import ColumnElement, Integer, Row, Text, bindparam, func, select, text
+from sqlalchemy.dialects.postgresql import ARRAY, UUID
 
-from agent_console.database.tables import job_events, jobs
+from agent_console.database.tables import jobs
 from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.ids import JobEventId, JobId, TeamId
 from agent_console.domain.states import JobStatus
@@ -23,6 +25,21 @@ ACTED_ON = tuple(
         *("required_capabilities", "repository", "connector_id", "bound_agent_id", "collection_id", "run_id"),
         "signed",
     )
+)
+
+# One statement for all lines: sent one by one they cost more than everything else that is done to the jobs.
+TELL = text("""
+    insert into job_events (team_id, id, job_id, message, payload, attempt, created_by_user_id)
+    select :team_id, l.id, l.job_id, l.message, cast(l.payload as jsonb), l.attempt, :user_id
+      from unnest(:ids, :job_ids, :messages, :payloads, :attempts)
+           with ordinality as l (id, job_id, message, payload, attempt, place)
+     order by l.place
+""").bindparams(
+    bindparam("ids", type_=ARRAY(UUID)),
+    bindparam("job_ids", type_=ARRAY(UUID)),
+    bindparam("messages", type_=ARRAY(Text)),
+    bindparam("payloads", type_=ARRAY(Text)),
+    bindparam("attempts", type_=ARRAY(Integer)),
 )
 
 
@@ -96,18 +113,14 @@ async def tell_stories(work: Work, lines: Sequence[Line]) -> None:
     """A line in the story of each job, and a word to those who watch."""
     if not lines:
         return
-    rows = [
-        {
-            "team_id": work.caller.team_id,
-            "id": JobEventId.new(),
-            "job_id": line.job_id,
-            "message": line.message,
-            "payload": dict(line.facts),
-            "attempt": line.attempt,
-            "created_by_user_id": work.caller.user_id,
-        }
-        for line in lines
-    ]
-    await work.connection.execute(insert(job_events), rows)
+    facts = {
+        "ids": [JobEventId.new() for _ in lines],
+        "job_ids": [line.job_id for line in lines],
+        "messages": [line.message for line in lines],
+        "payloads": [json.dumps(line.facts) for line in lines],
+        "attempts": [line.attempt for line in lines],
+    }
+    whose = {"team_id": work.caller.team_id, "user_id": work.caller.user_id}
+    await work.connection.execute(TELL, facts | whose)
     for line in lines:
         work.announce(Topic.JOBS, line.job_id)

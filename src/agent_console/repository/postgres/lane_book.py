@@ -27,10 +27,13 @@ BEFORE_ALL = (-1001, UUID(int=0))
 # snapshot held open somewhere keeps there. Until then every claim begins at the very front.
 WALKED_AT_MOST = 2_000
 
-# One probe of jobs_claim_order_idx for each lane, and how many entries of it all the probes had to read. Bound
+# One probe of jobs_claim_order_idx for each lane, and how many entries the probes up to this one had to read:
+# the session's own count, which still holds what its last claims read, so it is taken before and after. Bound
 # lanes are found by the claim itself.
 LANES = f"""
-    with heads as materialized (
+    with before as materialized (
+        select pg_stat_get_xact_tuples_returned('jobs_claim_order_idx'::regclass) as walked
+    ), heads as materialized (
         select l.id, l.required_capabilities, l.job_type, l.repository, l.connector_id, c.credential_location,
                head.first_priority, head.first_id
           from lanes l
@@ -40,12 +43,14 @@ LANES = f"""
                 where j.team_id = l.team_id and j.lane_id = l.id and j.look_at = '-infinity'
                 order by (- j.priority), j.id
                 limit 1) as head on true
-         where l.team_id = %(team_id)s and l.bound_agent_id is null
+         where l.team_id = %(team_id)s and l.bound_agent_id is null and (select walked from before) >= 0
     )
-    select heads.*, pg_stat_get_xact_tuples_returned('jobs_claim_order_idx'::regclass) as walked,
-           (select s.value from settings s
-             where s.team_id = %(team_id)s and s.name = '{LEASE_MAX_SECONDS.name}') as lease_max
-      from heads
+    select heads.*, team.lease_max,
+           pg_stat_get_xact_tuples_returned('jobs_claim_order_idx'::regclass)
+           - (select walked from before) as walked
+      from (select (select s.value from settings s
+                     where s.team_id = %(team_id)s and s.name = '{LEASE_MAX_SECONDS.name}') as lease_max) as team
+      left join heads on true
 """  # noqa: S608
 
 
@@ -131,19 +136,27 @@ class LaneBook:
         began = monotonic()
         page.reached = {}
         try:
-            rows = await self._connections.rows(LANES, {"team_id": team_id})
+            found = await self._connections.rows(LANES, {"team_id": team_id})
         finally:
             page.looking = None
+        rows = [row for row in found if row.id is not None]
         lanes = {(lane := lane_of(row)).id: lane for row in rows}
         if lanes != page.lanes:
             page.lanes, page.fitting = lanes, {}
         page.heads = {
             LaneId.of(row.id): (row.first_priority, row.first_id) for row in rows if row.first_id is not None
         }
-        page.crowded = bool(rows) and rows[0].walked > WALKED_AT_MOST + len(rows)
-        page.lease_max = next((row.lease_max for row in rows if row.lease_max), LEASE_MAX_SECONDS.default)
+        page.crowded = bool(rows) and rows[-1].walked > WALKED_AT_MOST + len(rows)
+        page.lease_max = found[0].lease_max or LEASE_MAX_SECONDS.default
         page.looked_at = began
         page.due_at = monotonic() + max(LOOK_SECONDS, (monotonic() - began) / LOOK_SHARE)
+
+    async def lease_max(self, team_id: TeamId) -> int:
+        """The longest lease that anybody of the team may have, as it was last seen."""
+        page = self.page(team_id)
+        if not page.looked_at:
+            await self.look(team_id)
+        return page.lease_max
 
     def claimed(self, team_id: TeamId, lane: LaneId, priority: int, job: UUID) -> None:
         reached = self.page(team_id).reached

@@ -1,10 +1,12 @@
 """What an agent is told when its turn or its report changed nothing."""
 
-from agent_console.domain.errors import Conflict, ConsoleError, NotFound
+from agent_console.domain.errors import Conflict, ConsoleError, Invalid, NotFound
 from agent_console.domain.ids import JobId
 from agent_console.domain.working import NotOwner
 from agent_console.repository.postgres.identify import refused_credential, revoked_agent
 from agent_console.repository.postgres.turns import Taken
+
+LEASE_FIELD = "lease_seconds"
 
 
 def require_standing(taken: Taken) -> None:
@@ -12,6 +14,16 @@ def require_standing(taken: Taken) -> None:
         raise refused_credential()
     if taken.standing == "revoked":
         raise revoked_agent()
+
+
+def require_lease(seconds: int, longest: int, field: str = LEASE_FIELD) -> None:
+    """A claim and a renewal are bounded by the same setting of the team."""
+    if seconds > longest:
+        raise Invalid(
+            f"A lease of {seconds} s is longer than this team allows.",
+            hint=f"Ask for at most {longest} s and renew it while you work.",
+            details={"fields": [{"field": field, "problem": f"must be at most {longest}"}]},
+        )
 
 
 def refusal(verdict: str, status: str | None, job_id: JobId) -> ConsoleError:

@@ -9,7 +9,7 @@ from agent_console.repository.operations.working import JOBS_LOG, JOBS_PROGRESS,
 from agent_console.repository.postgres.acting import acting_agent
 from agent_console.repository.postgres.held_jobs import Report
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
-from agent_console.repository.postgres.refusing import refusal
+from agent_console.repository.postgres.refusing import refusal, require_lease
 
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
@@ -25,8 +25,11 @@ async def start_job(repository: "PostgresRepository", said: JobStart) -> Reporte
 @answers_at_own_pace(JOBS_RENEW)
 async def renew_lease(repository: "PostgresRepository", said: JobRenewal) -> Lease:
     report = await _report(repository, JOBS_RENEW.name, said)
+    queue = repository.backend.queue
+    if said.lease_seconds is not None:
+        require_lease(said.lease_seconds, await queue.book.lease_max(report.acting.team_id))
     report.renews, report.lease = True, said.lease_seconds
-    row = _accepted(said.job_id, await repository.backend.queue.held.report(report))
+    row = _accepted(said.job_id, await queue.held.report(report))
     return Lease(job_id=said.job_id, lease_expires_at=row.lease_expires_at, cancel_requested=row.cancelling)
 
 

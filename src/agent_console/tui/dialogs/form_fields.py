@@ -2,16 +2,23 @@
 
 import json
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from agent_console.domain.errors import WrongId
-from agent_console.domain.records import Request
+from agent_console.domain.records import Record, Request
 from agent_console.repository.operations import AnyOperation
-from agent_console.repository.operations.fields import default_of, help_of, takes_object, takes_several, value_type
+from agent_console.repository.operations.fields import (
+    default_of,
+    help_of,
+    shown_value,
+    takes_object,
+    takes_several,
+    value_type,
+)
 
 
 @dataclass(frozen=True)
@@ -23,25 +30,32 @@ class FormField:
     default: str
 
 
-def form_fields(operation: AnyOperation) -> tuple[FormField, ...]:
-    """What has to be typed; required ones first."""
+def form_fields(operation: AnyOperation, record: Record | None = None) -> tuple[FormField, ...]:
+    """What has to be typed; required ones first. What a required one is now, is what stands there at first."""
     left = [
         (name, info) for name, info in operation.request.model_fields.items() if name not in operation.path_fields
     ]
-    fields = (_field(name, info) for name, info in left)
+    fields = (_field(name, info, _value_now(record, name)) for name, info in left)
     return tuple(sorted(fields, key=lambda field: not field.required))
 
 
-def _field(name: str, info: FieldInfo) -> FormField:
+def _value_now(record: Record | None, name: str) -> str:
+    """Numbers and choices only: words of others are never put into a field as if somebody here had typed them."""
+    value = getattr(record, name, None)
+    return shown_value(value) if isinstance(value, int | float | Enum) else ""
+
+
+def _field(name: str, info: FieldInfo, value_now: str) -> FormField:
     words = [help_of(info)]
     if value_type(info.annotation) is bool:
         words.append("yes or no.")
-    elif takes_object(info.annotation):
+    elif takes_object(info.annotation) and "JSON" not in words[0]:
         words.append("A JSON object.")
     elif takes_several(info.annotation):
         words.append("Several with commas between; [] is none.")
     label = name.removesuffix("_id").replace("_", " ")
-    return FormField(name, label, " ".join(words).strip(), info.is_required(), default_of(info))
+    first = value_now if info.is_required() else default_of(info)
+    return FormField(name, label, " ".join(words).strip(), info.is_required(), first)
 
 
 def request_from(

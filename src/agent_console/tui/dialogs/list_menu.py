@@ -7,22 +7,23 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from agent_console.repository.operations import NOUNS
 from agent_console.tui.agent_text import system_text
+from agent_console.tui.dialogs.dialog import Dialog
 
 NAME_CELLS = 22
 
 
 def _line(noun: str) -> Content:
     name = system_text(noun.replace("_", " ").capitalize().ljust(NAME_CELLS))
-    return name + system_text(NOUNS[noun], "$foreground-muted")
+    return name + system_text(NOUNS[noun])
 
 
-class ListMenu(ModalScreen[str | None]):
+class ListMenu(Dialog[str | None]):
+    LINES_AROUND = 8
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,7", "leave", "Back", id="lists.close")]
 
     def __init__(self, nouns: tuple[str, ...]) -> None:
@@ -32,7 +33,7 @@ class ListMenu(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(system_text("More lists", "bold"), classes="about")
-            yield OptionList(*(Option(_line(noun), id=noun) for noun in self._nouns))
+            yield OptionList(*(Option(_line(noun), id=noun) for noun in self._nouns), classes="scrolls")
             yield Static(system_text("Enter open   Esc back", "$foreground-muted"), classes="hint")
 
     @on(OptionList.OptionSelected)

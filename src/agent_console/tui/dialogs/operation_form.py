@@ -9,13 +9,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from agent_console.domain.errors import ConsoleError
+from agent_console.domain.records import Record
 from agent_console.tui.actions import Action
 from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.dialogs.form_fields import FormField, form_fields, request_from
 from agent_console.tui.link import Link
 
@@ -40,39 +41,55 @@ class DoIt(Widget, can_focus=True):
             self.post_message(self.Pressed())
 
 
-class OperationForm(ModalScreen[BaseModel | None]):
+class Fields(VerticalScroll, can_focus=False, inherit_bindings=False):
+    """Has no keys of its own: in a form up and down go from field to field."""
+
+
+class OperationForm(Dialog[BaseModel | None]):
     """Asks for what the operation needs and does it. Nothing typed is lost when it is refused."""
 
+    LINES_AROUND = 14
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back", id="form.close"),
         Binding("down", "app.focus_next", "Next", show=False, id="form.next"),
         Binding("up", "app.focus_previous", "Previous", show=False, id="form.previous"),
     ]
 
-    def __init__(self, action: Action, about: Content, subject: dict[str, str], link: Link) -> None:
+    def __init__(
+        self, action: Action, about: Content, subject: dict[str, str], link: Link, record: Record | None = None
+    ) -> None:
+        """`subject` is what the operation addresses; `record` is what is known of it now."""
         super().__init__()
         self._action = action
         self._about: Content = about
         self._subject = subject
         self._link = link
-        self._fields = form_fields(action.operation)
+        self._fields = form_fields(action.operation, record)
         self._asking = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(self._about, classes="about")
             yield Static(system_text(self._action.operation.summary, "$foreground-muted"))
-            with VerticalScroll(classes="fields", can_focus=False):
+            with Fields(classes="fields scrolls"):
                 for field in self._fields:
-                    yield Static(_label(field), classes="label")
-                    yield Input(value=field.default, id=f"field-{field.name}", compact=True)
-                    yield Static(system_text(""), id=f"problem-{field.name}", classes="problem")
+                    with Vertical(classes="field"):
+                        yield Static(_label(field), classes="label")
+                        yield Input(value=field.default, id=f"field-{field.name}", compact=True)
+                        yield Static(system_text(""), id=f"problem-{field.name}", classes="problem")
             yield DoIt(self._action)
             yield Static(system_text(""), id="refusal", classes="problem")
             yield Static(system_text("↑ ↓ move   Esc leave without doing it", "$foreground-muted"), classes="hint")
 
     def on_mount(self) -> None:
+        super().on_mount()
         (self.query(Input).first() if self._fields else self.query_one(DoIt)).focus()
+
+    def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
+        """A field comes into sight with its label above and its problem below."""
+        super().set_focus(widget, scroll_visible=False, from_app_focus=from_app_focus)
+        if isinstance(widget, Input) and isinstance(widget.parent, Widget):
+            self.call_after_refresh(widget.parent.scroll_visible, animate=False)
 
     @on(Input.Submitted)
     def _next_field(self) -> None:

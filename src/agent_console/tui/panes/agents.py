@@ -6,13 +6,17 @@ from textual.content import Content
 
 from agent_console.domain.agents import Agent, AgentAsked, AgentQuery
 from agent_console.domain.ids import AgentId
+from agent_console.domain.safe_text import shortened
 from agent_console.domain.spans import ago, span
 from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, SheetPart
 from agent_console.tui.looks import agent_status
-from agent_console.tui.panes.list_pane import ListKind
+from agent_console.tui.panes.agent_parts import AGENT_PARTS
+from agent_console.tui.panes.derived import derived_kind
+from agent_console.tui.panes.jobs import NAME_SHOWN, jobs_of
+from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 COLUMNS = (
@@ -47,6 +51,11 @@ def load_of(agent: Agent) -> str:
     return ", ".join(shown) or "-"
 
 
+def holdings_of(agent: Agent) -> str:
+    jobs = f"{agent.current_jobs} of at most {agent.max_concurrent_jobs} jobs"
+    return f"{jobs}, open sessions: {agent.open_sessions}, bound collections: {len(agent.bound_collections)}"
+
+
 def agent_facts(agent: Agent, now: datetime) -> FactSheet:
     facts: list[SheetPart] = [
         Heading(agent_text(agent.name, "bold", limit=255)),
@@ -64,20 +73,31 @@ def agent_facts(agent: Agent, now: datetime) -> FactSheet:
         *([Fact("lifecycle", system_text(agent.lifecycle.name.lower()))] if agent.lifecycle else []),
         Fact("last seen", system_text(f"{ago(agent.last_heartbeat_at, now)}")),
         Fact("up for", system_text("-" if agent.uptime_seconds is None else span(agent.uptime_seconds))),
-        Fact("jobs", system_text(f"{agent.current_jobs} of at most {agent.max_concurrent_jobs}")),
-        Fact("sessions", system_text(f"{agent.open_sessions} open")),
         Fact("load", agent_text(load_of(agent), limit=300)),
-        Fact("host", agent_text(agent.hostname or "-", limit=255)),
-        Fact("system", agent_text(agent.os_info or "-", limit=255)),
-        Fact("version", agent_text(agent.version or "-", limit=50)),
+        Fact("holds", system_text(holdings_of(agent))),
         Fact("capabilities", agent_text(", ".join(agent.capabilities) or "-", limit=2000)),
-        Fact("collections", system_text(", ".join(map(str, agent.bound_collections)) or "-")),
-        Fact("connectors", system_text(", ".join(map(str, agent.connectors)) or "-")),
-        Fact("key", system_text(f"{agent.api_key_prefix}…")),
-        Fact("owner", agent_text(agent.owner, limit=300)),
-        Fact("registered", agent_text(f"{ago(agent.created_at, now)} ago by {agent.created_by}", limit=300)),
     ]
     return FactSheet(tuple(facts))
+
+
+def agent_origin(agent: Agent, now: datetime) -> FactSheet:
+    return FactSheet(
+        (
+            Heading(system_text("where it comes from", "bold")),
+            Fact("host", agent_text(agent.hostname or "-", limit=255)),
+            Fact("system", agent_text(agent.os_info or "-", limit=255)),
+            Fact("version", agent_text(agent.version or "-", limit=50)),
+            Fact("connectors", system_text(", ".join(map(str, agent.connectors)) or "-")),
+            Fact("key", system_text(f"{agent.api_key_prefix}…")),
+            Fact("owner", agent_text(agent.owner, limit=300)),
+            Fact("registered", agent_text(f"{ago(agent.created_at, now)} ago by {agent.created_by}", limit=300)),
+        )
+    )
+
+
+def sessions_of(agent: Agent) -> ListKind:
+    title = f"Sessions of {shortened(agent.name, NAME_SHOWN)}"
+    return derived_kind("sessions", Topic.SESSIONS, of={"agent_id": str(agent.id)}, title=title, above="agents")
 
 
 AGENTS = ListKind(
@@ -92,5 +112,8 @@ AGENTS = ListKind(
     asked=lambda row_id: AgentAsked(agent_id=AgentId.parse(row_id)),
     cells=agent_cells,
     facts=agent_facts,
+    origin=agent_origin,
+    parts=AGENT_PARTS,
+    below={"jobs": jobs_of, "sessions": sessions_of},
     empty="No agents yet.\nAn administrator mints a registration token;\nan agent registers with it.",
 )

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
 from textual.content import Content
 
 from agent_console.domain.ids import Id
-from agent_console.domain.records import Record, Request
+from agent_console.domain.records import PageRequest, Record, Request
 from agent_console.domain.spans import ago, until
 from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
 from agent_console.repository.operations.fields import shown_value
 from agent_console.repository.port import Topic
+from agent_console.tui.actions import record_of
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading
-from agent_console.tui.panes.list_pane import ListKind
+from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 ID_CELLS = 30
@@ -27,29 +28,33 @@ def listing_of(noun: str) -> AnyOperation:
     return next(operation for operation in OPERATIONS if operation.name == f"{noun}.list")
 
 
-def derived_kind(noun: str, topic: Topic, *, of: Mapping[str, str] | None = None, title: str = "") -> ListKind:
+def derived_kind(
+    noun: str, topic: Topic, *, of: Mapping[str, str] | None = None, title: str = "", above: str = ""
+) -> ListKind:
     """The list of a noun, as its operations and its records describe it.
 
-    `of` holds the ids that a list below something else needs, such as the agent whose sessions are shown.
+    `of` holds the ids that a list below something else needs, such as the agent whose sessions are shown;
+    `above` is the pane of that something.
     """
-    above = dict(of or {})
+    given = dict(of or {})
     listing = listing_of(noun)
-    record: type[Record] = get_args(listing.answer.model_fields["items"].annotation)[0]
+    record = record_of(listing)
     getter = next((op for op in OPERATIONS if op.name == f"{noun}.get"), None)
     names = tuple(name for name in (record.columns or tuple(record.model_fields)) if name != "id")
     return ListKind(
-        name="-".join((noun, *above.values())),
+        name="-".join((noun, *given.values())),
         title=title or noun.replace("_", " ").capitalize(),
         topics=frozenset({topic}),
         columns=tuple(_column(record, name, place) for place, name in enumerate(names)),
         newest_first=is_newest_first(listing),
         list_operation=listing,
-        query=_query_of(listing.request, above),
+        query=_query_of(listing.request, given),
         get_operation=getter,
         asked=_asked_of(getter),
         cells=lambda row, now: tuple(value_text(getattr(row, name), now) for name in names),
         facts=record_facts,
         empty=f"Nothing here yet.\n{NOUNS[noun]}",
+        above=above,
     )
 
 
@@ -57,8 +62,10 @@ def is_newest_first(listing: AnyOperation) -> bool:
     return "newest first" in listing.summary
 
 
-def _query_of(model: type[Request], above: dict[str, str]) -> Callable[[str, int, str | None], Request]:
-    return lambda group, limit, after: model.model_validate(above | {"limit": limit, "after": after})
+def _query_of(model: type[Request], given: dict[str, str]) -> Callable[[str, int, str | None], Request]:
+    if not issubclass(model, PageRequest):
+        return lambda group, limit, after: model.model_validate(given)
+    return lambda group, limit, after: model.model_validate(given | {"limit": limit, "after": after})
 
 
 def _asked_of(getter: AnyOperation | None) -> Callable[[str], Request] | None:

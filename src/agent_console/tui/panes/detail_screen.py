@@ -14,6 +14,7 @@ from agent_console.repository.port import Change
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.facts import FactSheet, Heading
 from agent_console.tui.link import GONE, LinkState, LinkStatus
+from agent_console.tui.panes.detail_part import PartSoFar
 from agent_console.tui.panes.list_pane import ListPane, is_waiting
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
@@ -33,6 +34,8 @@ class DetailScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Back", id="detail.close"),
+        Binding("w", "below('jobs')", "Its jobs", id="detail.jobs"),
+        Binding("s", "below('sessions')", "Its sessions", id="detail.sessions"),
         Binding("down,j", "scroll_down", "Down", show=False, id="detail.down"),
         Binding("up,k", "scroll_up", "Up", show=False, id="detail.up"),
         Binding("pagedown,space", "page_down", "Page down", show=False, id="detail.page_down"),
@@ -48,6 +51,8 @@ class DetailScreen(Screen[None]):
         self._header = header
         self._is_gone = False
         self._dirty = True
+        self._parts = {part.title: PartSoFar(part) for part in pane.kind.parts}
+        self._dirty_parts = set(self._parts)
         # Held rather than looked up: an answer may come when the screen is already being taken down.
         self._notice = NoticeBar()
         self._panel = DetailPanel(classes="whole")
@@ -56,31 +61,48 @@ class DetailScreen(Screen[None]):
         yield HeaderBar(self._header)
         yield self._notice
         yield self._panel
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return parameters[0] in self._pane.kind.below if action == "below" else True
 
     def on_mount(self) -> None:
         self.follow(self._pane.link_status)
         self.tick()
+        if self._pane.link_status.state is LinkState.UP:
+            self.step()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every part is there, or has said why it is not."""
+        return all(so_far.known or so_far.problem for so_far in self._parts.values())
 
     def follow(self, status: LinkStatus) -> None:
         lost = status.state is not LinkState.UP
         self._notice.follow(status)
         self._panel.set_stale(lost or self._is_gone)
         self._dirty = True
+        self._dirty_parts = set(self._parts)
         if lost:
             self.workers.cancel_node(self)
 
     def heard(self, change: Change) -> None:
         """Something may have changed; it is looked at with the next step."""
         self._dirty = True
+        self._dirty_parts |= {name for name, so_far in self._parts.items() if so_far.part.is_touched_by(change)}
 
     def step(self) -> None:
-        if self._dirty and not self._is_gone and not is_waiting(self, ITSELF):
+        if self._is_gone:
+            return
+        if self._dirty and not is_waiting(self, ITSELF):
             self._dirty = False
             self._fetch()
+        for name in [name for name in self._dirty_parts if not is_waiting(self, name)]:
+            self._dirty_parts.remove(name)
+            self.run_worker(self._fetch_part(name), group=name)
 
     def tick(self) -> None:
-        sheet = self._pane.facts_of(self._record)
+        sheet = self._pane.facts_of(self._record, self._parts.values())
         self._panel.show(FactSheet((GONE_FOR_GOOD, *sheet.parts)) if self._is_gone else sheet)
 
     @work(group=ITSELF)
@@ -97,6 +119,19 @@ class DetailScreen(Screen[None]):
             self._pane.post_message(ListPane.Refused(error))
             return
         self.tick()
+
+    async def _fetch_part(self, name: str) -> None:
+        so_far = self._parts[name]
+        try:
+            self._parts[name] = so_far.answered(await self._pane.fetch_part(so_far.part, self._record))
+        except ConsoleError as error:
+            self._parts[name] = so_far.failed(str(error))
+            if isinstance(error, GONE):
+                self._dirty_parts.add(name)
+        self.tick()
+
+    def action_below(self, name: str) -> None:
+        self.post_message(ListPane.ListWanted(self._pane.kind.below[name](self._record)))
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -1,13 +1,16 @@
 """The job queue."""
 
 import json
+from dataclasses import replace
 from datetime import datetime
 
 from textual.content import Content
 
+from agent_console.domain.agents import Agent
 from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import Job, JobAsked, JobQuery
 from agent_console.domain.redact import redact, redact_json
+from agent_console.domain.safe_text import shortened
 from agent_console.domain.spans import ago, until
 from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_GET, JOBS_LIST
@@ -15,18 +18,18 @@ from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
 from agent_console.tui.looks import job_status, progress_bar
-from agent_console.tui.panes.list_pane import ListGroup, ListKind
+from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 
+# On 80 columns priorities give way, so that why a job failed can be read without opening it.
 COLUMNS = (
     Column("status", "Status", 13, min_width=13),
-    Column("type", "Type", None, min_width=10),
-    Column("agent", "Agent", 14),
-    Column("progress", "Progress", 13, min_width=9),
+    Column("type", "Type", None, min_width=11, narrow_to=8),
+    Column("agent", "Agent", 12, min_width=8),
+    Column("progress", "Progress or reason", None, min_width=24, narrow_to=10),
     Column("try", "Try", 4, align="right", drop=1),
     Column("prio", "Prio", 4, align="right", drop=2),
     Column("age", "Age", 7, align="right"),
-    Column("note", "Note", 34, drop=3),
 )
 
 GROUPS = (
@@ -45,7 +48,9 @@ STATES: dict[str, tuple[JobStatus, ...]] = {
     "done": (JobStatus.SUCCEEDED, JobStatus.CANCELLED),
 }
 
+FAILED = frozenset(STATES["failed"])
 PAYLOAD_SHOWN = 8000
+NAME_SHOWN = 40
 
 
 def _percentage(job: Job) -> float | None:
@@ -53,11 +58,19 @@ def _percentage(job: Job) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def job_progress(job: Job, now: datetime) -> Content:
+def job_news(job: Job, now: datetime) -> Content:
+    """How far it is; when it may be claimed; how it ended."""
     percentage = _percentage(job)
     if percentage is not None and job.finished_at is None:
-        return system_text(progress_bar(percentage))
-    return system_text(until(job.due_at, now), "$foreground-muted")
+        stage = (job.progress or {}).get("stage")
+        words = (
+            agent_text(f" {stage}", "$foreground-muted", limit=60) if isinstance(stage, str) else system_text("")
+        )
+        return system_text(progress_bar(percentage)) + words
+    due = system_text(until(job.due_at, now), "$foreground-muted")
+    style = "$text-error" if job.status in FAILED else "$foreground-muted"
+    said = agent_text(redact((job.error_message or job.result_summary or "")[:500]), style, limit=200)
+    return due + system_text(": ", "$foreground-muted") + said if due and said else due + said
 
 
 def job_cells(job: Job, now: datetime) -> tuple[Content, ...]:
@@ -65,11 +78,10 @@ def job_cells(job: Job, now: datetime) -> tuple[Content, ...]:
         job_status(job),
         agent_text(job.type, limit=100),
         agent_text(job.agent_name or "", "$foreground-muted", limit=100),
-        job_progress(job, now),
+        job_news(job, now),
         system_text(f"{job.attempt}/{job.max_attempts}"),
         system_text(str(job.priority), "" if job.priority else "$foreground-muted"),
         system_text(ago(job.created_at, now), "$foreground-muted"),
-        agent_text(redact((job.error_message or job.result_summary or "")[:500]), "$foreground-muted", limit=200),
     )
 
 
@@ -136,3 +148,17 @@ JOBS = ListKind(
     empty="No jobs here.\nPut one into the queue: agent-console jobs create --help",
     groups=GROUPS,
 )
+
+
+def jobs_of(agent: Agent) -> ListKind:
+    """The jobs that one agent has or had."""
+    return replace(
+        JOBS,
+        name=f"jobs-{agent.id}",
+        title=f"Jobs of {shortened(agent.name, NAME_SHOWN)}",
+        query=lambda group, limit, after: JobQuery(
+            agent_id=agent.id, status=STATES[group], limit=limit, after=after
+        ),
+        empty="It has none of these.",
+        above="agents",
+    )

@@ -1,10 +1,9 @@
 """A pane that lists one kind of thing: pages as they are needed, fresh where someone looks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable
+from typing import ClassVar
 
+from pydantic import BaseModel
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,17 +15,19 @@ from textual.widgets import Static
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import Id
-from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record, Request
-from agent_console.repository.operations import AGENTS_LIST, AnyOperation
+from agent_console.domain.permissions import Role
+from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record
+from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Change, Topic
-from agent_console.tui.actions import list_actions, row_actions
+from agent_console.tui.actions import Action, list_actions, row_actions
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.facts import FactSheet
 from agent_console.tui.link import Clock, Link, LinkState, LinkStatus
-from agent_console.tui.loaded import Loaded, LoadedRows, id_of
+from agent_console.tui.loaded import ListSoFar, LoadedRows
+from agent_console.tui.panes.detail_part import DetailPart, PartSoFar
+from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.virtual_table import VirtualTable
-from agent_console.tui.widgets.virtual_table_columns import Column
 from agent_console.tui.widgets.virtual_table_messages import CursorMoved, NearEnd, RowChosen
 
 SIDE_BY_SIDE = 120
@@ -42,31 +43,6 @@ def is_waiting(node: DOMNode, question: str) -> bool:
     return any(not worker.is_finished and not worker.is_cancelled for worker in asked)
 
 
-@dataclass(frozen=True)
-class ListGroup:
-    key: str
-    title: str
-
-
-@dataclass(frozen=True)
-class ListKind:
-    """All that makes one list different from another."""
-
-    name: str
-    title: str
-    topics: frozenset[Topic]
-    columns: tuple[Column, ...]
-    newest_first: bool
-    list_operation: AnyOperation
-    query: Callable[[str, int, str | None], Request]
-    get_operation: AnyOperation | None
-    asked: Callable[[str], Request] | None
-    cells: Callable[[Any, datetime], tuple[Content, ...]]
-    facts: Callable[[Any, datetime], FactSheet]
-    empty: str
-    groups: tuple[ListGroup, ...] = (ListGroup("all", ""),)
-
-
 class ListPane(Vertical):
     """One list with its detail. It asks through the link and paints what comes back."""
 
@@ -74,18 +50,20 @@ class ListPane(Vertical):
         Binding("a", "act", "Actions", id="list.act"),
         Binding("n", "new", "New", id="list.new"),
         Binding("f", "next_group", "Filter", id="list.group"),
-        Binding("enter", "open", "Open", id="list.open"),
-        Binding("s", "sessions", "Sessions", id="list.sessions", show=False),
+        Binding("u", "beside('upcoming')", "Upcoming", id="list.upcoming"),
+        Binding("w", "below('jobs')", "Its jobs", id="list.jobs", show=False),
+        Binding("s", "below('sessions')", "Its sessions", id="list.sessions", show=False),
+        Binding("escape", "back", "Back", id="list.back"),
         Binding("r", "refresh", "Refresh", id="list.refresh", show=False),
     ]
 
     class Opened(Message):
         """Somebody wants to read one thing whole."""
 
-        def __init__(self, pane: "ListPane", row_id: str) -> None:
+        def __init__(self, pane: "ListPane", record: Record) -> None:
             super().__init__()
             self.pane = pane
-            self.row_id = row_id
+            self.record = record
 
     class ActionWanted(Message):
         """Somebody wants to do something to one thing, or to the list when there is no record."""
@@ -95,12 +73,19 @@ class ListPane(Vertical):
             self.pane = pane
             self.record = record
 
-    class SessionsWanted(Message):
-        """Somebody wants to see the sessions of an agent."""
+    class ListWanted(Message):
+        """Somebody wants to see another list."""
 
-        def __init__(self, agent: Record) -> None:
+        def __init__(self, kind: ListKind) -> None:
             super().__init__()
-            self.agent = agent
+            self.kind = kind
+
+    class Left(Message):
+        """Somebody wants to go back to where this list belongs."""
+
+        def __init__(self, above: str) -> None:
+            super().__init__()
+            self.above = above
 
     class Refused(Message):
         """Fetching was refused for a reason of its own, not because the connection is gone."""
@@ -116,7 +101,8 @@ class ListPane(Vertical):
         self._read_only = read_only
         self._clock = clock
         self._group = 0
-        self._loaded: Loaded[Record] = Loaded(kind.newest_first)
+        self._loaded = kind.nothing_yet()
+        self._had_rows = False
         self._fetched = False
         self._dirty = True
         self._fresh = range(0)
@@ -140,17 +126,25 @@ class ListPane(Vertical):
         return self._link.status
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "sessions":
-            return self.kind.list_operation is AGENTS_LIST
-        if action in ("act", "new"):
-            return self._offers(of_row=action == "act")
-        return len(self.kind.groups) > 1 if action == "next_group" else True
-
-    def _offers(self, *, of_row: bool) -> bool:
         """What can't be done now, by this role or on a read-only profile is not on the menu, not refused later."""
+        match action:
+            case "act":
+                return self._had_rows and self._offers(row_actions)
+            case "new":
+                return self._offers(list_actions)
+            case "next_group":
+                return len(self.kind.groups) > 1
+            case "below":
+                return self._had_rows and parameters[0] in self.kind.below
+            case "beside":
+                return parameters[0] in self.kind.beside
+            case "back":
+                return bool(self.kind.above)
+        return True
+
+    def _offers(self, choices: Callable[[AnyOperation, Role], tuple[Action, ...]]) -> bool:
         if self._read_only or self._link.me is None or self._link.status.state is not LinkState.UP:
             return False
-        choices = row_actions if of_row else list_actions
         return bool(choices(self.kind.list_operation, self._link.me.role))
 
     def on_resize(self) -> None:
@@ -222,11 +216,19 @@ class ListPane(Vertical):
     async def fetch_one(self, record: Record) -> Record:
         """The same thing again, as it is now; where nothing gives just one, as the list has it."""
         if self.kind.get_operation is None or self.kind.asked is None:
-            return self.record(str(id_of(record))) or record
-        answer: Record = await self._link.call(self.kind.get_operation, self.kind.asked(str(id_of(record))))
+            return self.record(self._loaded.row_id(record)) or record
+        asked = self.kind.asked(self._loaded.row_id(record))
+        answer: Record = await self._link.call(self.kind.get_operation, asked)
         return answer
 
-    def _take(self, loaded: Loaded[Record]) -> None:
+    async def fetch_part(self, part: DetailPart, record: Record) -> BaseModel | None:
+        asked = part.asked(record)
+        if asked is None:
+            return None
+        answer: BaseModel = await self._link.call(part.operation, asked)
+        return answer
+
+    def _take(self, loaded: ListSoFar[Record]) -> None:
         self._loaded = loaded
         if not self._fetched:
             self._fetched = True
@@ -234,6 +236,10 @@ class ListPane(Vertical):
         self.table.show(self._rows())
         self._show_heading()
         self._show_side()
+        if bool(loaded.records) != self._had_rows:
+            # With the first row come the keys that act on one, and with the last they go.
+            self._had_rows = bool(loaded.records)
+            self.refresh_bindings()
 
     def _rows(self) -> LoadedRows[Record]:
         now = self._clock()
@@ -265,7 +271,11 @@ class ListPane(Vertical):
 
     @on(RowChosen)
     def _chosen(self, message: RowChosen) -> None:
-        self.post_message(self.Opened(self, message.row_id))
+        record = self.record(message.row_id)
+        if record is None:
+            return
+        acts = self.kind.enter_acts and self._offers(row_actions)
+        self.post_message(self.ActionWanted(self, record) if acts else self.Opened(self, record))
 
     @on(CursorMoved)
     def _moved(self) -> None:
@@ -275,23 +285,26 @@ class ListPane(Vertical):
         self._show_heading()
         self._show_side()
 
-    def action_act(self) -> None:
+    def _at_cursor(self) -> Record | None:
         row_id = self.table.cursor_id
-        record = None if row_id is None else self.record(row_id)
-        if record is not None:
+        return None if row_id is None else self.record(row_id)
+
+    def action_act(self) -> None:
+        if (record := self._at_cursor()) is not None:
             self.post_message(self.ActionWanted(self, record))
 
-    def action_sessions(self) -> None:
-        row_id = self.table.cursor_id
-        record = None if row_id is None else self.record(row_id)
-        if record is not None:
-            self.post_message(self.SessionsWanted(record))
+    def action_below(self, name: str) -> None:
+        if (record := self._at_cursor()) is not None:
+            self.post_message(self.ListWanted(self.kind.below[name](record)))
+
+    def action_beside(self, name: str) -> None:
+        self.post_message(self.ListWanted(self.kind.beside[name]))
+
+    def action_back(self) -> None:
+        self.post_message(self.Left(self.kind.above))
 
     def action_new(self) -> None:
         self.post_message(self.ActionWanted(self, None))
-
-    def action_open(self) -> None:
-        self.table.action_choose_row()
 
     def action_next_group(self) -> None:
         if self._link.status.state is not LinkState.UP:
@@ -299,7 +312,7 @@ class ListPane(Vertical):
             return
         self.workers.cancel_node(self)
         self._group = (self._group + 1) % len(self.kind.groups)
-        self._loaded = Loaded(self.kind.newest_first)
+        self._loaded = self.kind.nothing_yet()
         self._fetched = False
         self.table.empty = system_text("Loading …")
         self.table.show(self._rows())
@@ -312,12 +325,13 @@ class ListPane(Vertical):
         index = self._loaded.index_of(row_id)
         return None if index is None else self._loaded.records[index]
 
-    def facts_of(self, record: Record) -> FactSheet:
-        return self.kind.facts(record, self._clock())
+    def facts_of(self, record: Record, parts: Iterable[PartSoFar] = ()) -> FactSheet:
+        now = self._clock()
+        loaded = (line for part in parts for line in part.sheet(record, now))
+        return FactSheet((*self.kind.facts(record, now).parts, *loaded, *self.kind.origin(record, now).parts))
 
     def _show_side(self) -> None:
         if not self.has_class("wide"):
             return
-        row_id = self.table.cursor_id
-        record = None if row_id is None else self.record(row_id)
+        record = self._at_cursor()
         self._side.show(FactSheet() if record is None else self.facts_of(record))

@@ -1,8 +1,10 @@
 """Textual's driver, taking the terminal over from the skeleton and giving it back whole."""
 
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 from agent_console.tui.terminal import skeleton
+from agent_console.tui.terminal.hang_up import EndOfInput
 
 ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
 MOUSE_PIXELS_OFF = "\x1b[?1016l"
@@ -13,6 +15,12 @@ class ConsoleDriver(LinuxDriver):
 
     holds_terminal = False
     _has_stopped = False
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self.exit_event = self._end_of_input = EndOfInput(self.fileno)
 
     def write(self, data: str) -> None:
         if data == ENTER_ALTERNATE_SCREEN:
@@ -31,4 +39,5 @@ class ConsoleDriver(LinuxDriver):
 
     def close(self) -> None:
         super().close()
+        self._end_of_input.forget()
         self.holds_terminal = self.holds_terminal and not self._has_stopped

@@ -83,7 +83,7 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("end,G", "last_row", "Last", show=False, id="table.last"),
         Binding("space", "toggle_mark", "Mark", show=False, id="table.mark"),
         Binding("asterisk", "toggle_all_marks", "Mark all or none", show=False, id="table.mark_all"),
-        Binding("enter", "choose_row", "Open", show=False, id="table.open"),
+        Binding("enter", "choose_row", "Open", id="table.open"),
     ]
 
     stale: reactive[bool] = reactive(False)
@@ -167,6 +167,9 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._set_marks(frozenset())
 
     # Keys and mouse
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._cursor_id is not None if action == "choose_row" else True
 
     def action_cursor_up(self) -> None:
         self._move_cursor(self._cursor_index - 1)

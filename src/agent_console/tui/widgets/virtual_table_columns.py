@@ -18,7 +18,8 @@ class Column:
     """A column as a pane asks for it.
 
     A width of None takes the remaining room. On a terminal that is too narrow the columns with the
-    highest `drop` vanish first; a column with `drop` 0 stays and is narrowed down to `min_width`.
+    highest `drop` vanish first; a column with `drop` 0 stays and is narrowed down to `min_width`, or below it
+    to `narrow_to`.
     """
 
     key: str
@@ -27,6 +28,11 @@ class Column:
     min_width: int = 4
     align: Literal["left", "right"] = "left"
     drop: int = 0
+    narrow_to: int | None = None
+
+    @property
+    def floor(self) -> int:
+        return self.min_width if self.narrow_to is None else self.narrow_to
 
     @property
     def needs(self) -> int:
@@ -84,7 +90,7 @@ def _narrow(columns: Sequence[Column], widths: list[int], missing: int) -> list[
     """Takes cells from the widest column first, so that no column is starved for another."""
     narrowed = list(widths)
     for _ in range(missing):
-        willing = [place for place, column in enumerate(columns) if narrowed[place] > column.min_width]
+        willing = [place for place, column in enumerate(columns) if narrowed[place] > column.floor]
         if not willing:
             break
         narrowed[max(willing, key=lambda place: (narrowed[place], place))] -= 1

@@ -1,0 +1,74 @@
+"""What makes one list different from another."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from textual.content import Content
+
+from agent_console.domain.records import PageRequest, Record, Request
+from agent_console.repository.operations import AnyOperation
+from agent_console.repository.port import Topic
+from agent_console.tui.actions import key_field
+from agent_console.tui.facts import FactSheet
+from agent_console.tui.loaded import ListSoFar, Loaded
+from agent_console.tui.panes.detail_part import DetailPart
+from agent_console.tui.whole_list import WholeList
+from agent_console.tui.widgets.virtual_table_columns import Column
+
+
+@dataclass(frozen=True)
+class ListGroup:
+    key: str
+    title: str
+
+
+def _nothing_more(_record: object, _now: datetime) -> FactSheet:
+    return FactSheet()
+
+
+def _nothing_to_add(_record: object) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class ListKind:
+    """A list, its rows and its detail.
+
+    A detail tells the `facts`, then the `parts` that are asked for when it is opened, then the `origin`, which
+    is wanted least. `remark` is said of a thing where something is about to be done to it. `below` are the lists
+    that belong to one row, `beside` those that belong to the list, `above` is the pane to go back to. Where a
+    row already tells everything, `enter_acts`: Enter goes on to what can be done.
+    """
+
+    name: str
+    title: str
+    topics: frozenset[Topic]
+    columns: tuple[Column, ...]
+    newest_first: bool
+    list_operation: AnyOperation
+    query: Callable[[str, int, str | None], Request]
+    get_operation: AnyOperation | None
+    asked: Callable[[str], Request] | None
+    cells: Callable[[Any, datetime], tuple[Content, ...]]
+    facts: Callable[[Any, datetime], FactSheet]
+    empty: str
+    groups: tuple[ListGroup, ...] = (ListGroup("all", ""),)
+    origin: Callable[[Any, datetime], FactSheet] = _nothing_more
+    parts: tuple[DetailPart, ...] = ()
+    remark: Callable[[Any], str] = _nothing_to_add
+    below: "Mapping[str, Callable[[Any], ListKind]]" = field(default_factory=dict)
+    beside: "Mapping[str, ListKind]" = field(default_factory=dict)
+    above: str = ""
+    enter_acts: bool = False
+
+    @property
+    def key(self) -> str:
+        """The field by which its records are known."""
+        return key_field(self.list_operation)
+
+    def nothing_yet(self) -> ListSoFar[Record]:
+        if issubclass(self.list_operation.request, PageRequest):
+            return Loaded(self.newest_first)
+        return WholeList(self.key)
