@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests wait for databases and terminals more than they compute: twice the cores keeps the cores busy.
 WORKERS ?= 4
+# What `make bench` gives to the bench of the queue, such as --quick or --parts throughput,enqueue.
+BENCH ?=
 unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check lint types contracts format bench screenshots clean
+.PHONY: help run test check lint types contracts format bench prove screenshots clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,6 +25,10 @@ $(VENV)/.run: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.run
 	$(PIP) install --quiet --editable '.[test]' --constraint constraints.txt
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) install --quiet --editable '.[bench]' --constraint constraints.txt
 	@touch $@
 
 run: $(VENV)/.run ## open the console on an embedded database with an example fleet
@@ -47,10 +53,16 @@ format: $(VENV)/.test ## let ruff lay out the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.test ## ratios measured in one run: first paint, cursor, bytes to the terminal
+bench: $(VENV)/.bench ## ratios measured in one run: first paint, cursor, bytes to the terminal, the queue beside its peers
 	$(BIN)/python bench/first_paint.py --marker Loading -- $(BIN)/agent-console --dsn postgresql://127.0.0.1:1/none
 	$(BIN)/python bench/cursor_move.py
 	$(BIN)/python bench/terminal_bytes.py
+	$(BIN)/python -m bench.queue $(BENCH)
+
+prove: $(VENV)/.test ## the long proofs: many more histories of the queue, and what a large fleet costs
+	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/queue
+	$(BIN)/python -m bench.heartbeats
+	$(BIN)/python -m bench.fleet_size
 
 screenshots: $(VENV)/.test ## make the pictures of the README anew
 	$(BIN)/python bench/screenshots.py

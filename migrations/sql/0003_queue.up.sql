@@ -136,7 +136,6 @@ create table jobs (
     updated_at timestamptz default now() not null,
     constraint jobs_pkey primary key (team_id, id),
     constraint jobs_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
-    constraint jobs_team_id_fkey foreign key (team_id) references teams (id),
     constraint jobs_lane_id_fkey foreign key (team_id, lane_id) references lanes (team_id, id),
     constraint jobs_collection_id_fkey foreign key (team_id, collection_id) references collections (team_id, id),
     constraint jobs_connector_id_fkey foreign key (team_id, connector_id) references connectors (team_id, id),

@@ -125,7 +125,7 @@ jobs = Table(
     created(),
     updated(),
     *primary("jobs"),
-    in_team("jobs"),
+    # Its lane is of a team that exists, and so is the job: nobody has to lock the team's row for each of them.
     points("jobs", "lane_id", "lanes"),
     points("jobs", "collection_id", "collections"),
     points("jobs", "connector_id", "connectors"),

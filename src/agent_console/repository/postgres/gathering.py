@@ -56,7 +56,8 @@ class Gatherer(Generic[Group, Item, Answer]):
 
     There is no timer: the first item is done at once, and whatever comes while it is being done makes the
     next batch. A batch that fails as a whole is done again one by one, so that nobody pays for another's
-    mistake; only when the database itself is away is everyone told so.
+    mistake; only when the database itself is away is everyone told so. When more than `crowd` are waiting (by
+    default more than one batch takes) another worker helps.
     """
 
     def __init__(
@@ -65,18 +66,20 @@ class Gatherer(Generic[Group, Item, Answer]):
         *,
         at_most: int = AT_MOST,
         at_once: int = AT_ONCE,
+        crowd: int | None = None,
     ) -> None:
         self._do = do
         self._at_most = at_most
         self._at_once = at_once
+        self._crowd = at_most if crowd is None else crowd
         self._lines: defaultdict[Group, _Line[Item, Answer]] = defaultdict(_Line)
 
     async def add(self, group: Group, key: Hashable, item: Item) -> Answer:
         line = self._lines[group]
         waiting = _Waiting[Item, Answer](item, key, asyncio.get_running_loop().create_future())
         line.waiting.append(waiting)
-        # A second worker is worth its connection only when the first can't take everyone.
-        if not line.workers or (len(line.workers) < self._at_once and len(line.waiting) > self._at_most):
+        # A second worker is worth its connection only when many wait for the first to come back.
+        if not line.workers or (len(line.workers) < self._at_once and len(line.waiting) > self._crowd):
             worker = asyncio.create_task(self._work(group, line))
             line.workers.add(worker)
             worker.add_done_callback(line.workers.discard)
