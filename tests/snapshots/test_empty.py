@@ -8,7 +8,9 @@ from tests.tui_console.stage import console, directly
 
 
 @pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
-@pytest.mark.parametrize("keys", [(), ("3",), ("3", "f")], ids=["agents", "jobs", "waiting"])
+@pytest.mark.parametrize(
+    "keys", [(), ("3",), ("3", "f"), ("3", "u", "r")], ids=["agents", "jobs", "waiting", "upcoming"]
+)
 def test_nothing_yet(looks_right: LooksRight, database: str, size: Size, keys: tuple[str, ...]) -> None:
     empty = Fleet(database)
     empty.add_team("first")

@@ -40,3 +40,8 @@ def test_a_running_job(looks_right: LooksRight, still_fleet: Fleet, size: Size) 
 
 def test_a_dead_letter(looks_right: LooksRight, still_fleet: Fleet) -> None:
     assert looks_right(console(directly(still_fleet.working)), USUAL, "3", "f", "f", "f", "enter")
+
+
+@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY, WIDE], ids=dimensions)
+def test_upcoming_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+    assert looks_right(console(directly(still_fleet.working)), size, "3", "u", "r")

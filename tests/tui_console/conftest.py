@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 import pytest
 
 from agent_console.repository.port import Repository
+from agent_console.tui import app as app_module
 from agent_console.tui.link import Opening
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
@@ -29,3 +30,9 @@ async def opening(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterator
 def somebody_else(opening: Opening) -> SomebodyElse:
     """A second repository on the same fleet, the same way in."""
     return lambda: opening(lambda message: None)
+
+
+@pytest.fixture
+def nobody_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is told comes on the screen: on a busy machine the next look could pass for a notice."""
+    monkeypatch.setattr(app_module, "POLL_SECONDS", 3600.0)

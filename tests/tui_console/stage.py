@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from agent_console.domain.ids import JobId
 from agent_console.repository.http.repository import HttpRepository
@@ -22,7 +24,7 @@ from tests.support.fleet import AT, Fleet
 from tests.support.serving import serving
 
 ADMIN = "ana@example.com"
-PATIENCE = 15.0
+PATIENCE = 60.0
 LOOK_SECONDS = 0.01
 LOADING = "Loading …"
 
@@ -122,6 +124,15 @@ def has_list(app: ConsoleApp) -> bool:
     return bool(len(table.source)) or table.empty.plain != LOADING
 
 
+def has_detail(app: ConsoleApp) -> bool:
+    """Nothing of the detail that is open, if one is, is still on its way."""
+    return app.detail is None or app.detail.is_whole
+
+
+async def until_on(app: ConsoleApp, screen: type[Screen[Any]]) -> None:
+    await until(lambda: isinstance(app.screen, screen) and app.screen.is_mounted, f"{screen.__name__} is shown")
+
+
 def header_text(app: ConsoleApp) -> str:
     """The header of whichever screen is shown."""
     content = app.screen.query_one(HeaderBar).render()
@@ -147,6 +158,8 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     for key in keys:
         await pilot.press(key)
         await until(lambda: has_list(app), f"the list after {key!r}")
+        await pilot.pause()
+        await until(lambda: has_detail(app), f"the detail after {key!r}")
         await pilot.pause()
 
 

@@ -1,11 +1,14 @@
 """One thing, read whole: it follows what happens to it."""
 
+import pytest
 from psycopg.types.json import Jsonb
 
 from agent_console.repository.port import Topic
 from agent_console.tui.link import Opening
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import announce, console, directly, loaded, press, shown_text, until
+
+pytestmark = pytest.mark.usefixtures("nobody_looks_again")
 
 FIRST_FAILED = ("3", "f", "f", "f", "enter")
 
@@ -20,7 +23,7 @@ async def test_it_follows_its_job_out_of_the_list_behind_it(opening: Opening, fl
         fleet.execute("update jobs set status = 'succeeded' where status = 'dead_letter'")
         announce(fleet, Topic.JOBS)
 
-        await until(lambda: "✓ succeeded" in shown_text(app), "its new state", within=1.0)
+        await until(lambda: "✓ succeeded" in shown_text(app), "its new state")
 
 
 async def test_what_is_gone_is_said_to_be_gone(fleet: Fleet) -> None:
@@ -34,7 +37,7 @@ async def test_what_is_gone_is_said_to_be_gone(fleet: Fleet) -> None:
         fleet.execute("delete from jobs where type = 'backup'")
         announce(fleet, Topic.JOBS)
 
-        await until(lambda: "It no longer exists." in shown_text(app), "the notice", within=1.0)
+        await until(lambda: "It no longer exists." in shown_text(app), "the notice")
         assert "backup" in shown_text(app)
 
 

@@ -4,21 +4,39 @@ import pytest
 from textual.widgets import Input, OptionList, Static
 
 from agent_console.domain.permissions import Role
+from agent_console.domain.records import Record
+from agent_console.domain.team_settings import Setting
 from agent_console.repository.operations import JOBS_CREATE, JOBS_LIST, OPERATIONS
+from agent_console.repository.operations.people import SETTINGS_SET
 from agent_console.tui.actions import list_actions, row_actions
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs.action_menu import ActionMenu
-from agent_console.tui.dialogs.form_fields import form_fields, request_from
+from agent_console.tui.dialogs.form_fields import FormField, form_fields, request_from
 from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
 from agent_console.tui.dialogs.secret_screen import SecretScreen
 from agent_console.tui.panes.derived import listing_of
 from agent_console.tui.panes.every import MORE
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import console, directly, loaded, until
+from tests.tui_console.stage import console, directly, loaded, shown_text, until, until_on
+
+MAX_HOPS = Setting(
+    name="max_hops",
+    value=4,
+    default=2,
+    minimum=1,
+    maximum=10,
+    help="How many agents may pass one request on.",
+    updated_by_user_id=None,
+    updated_by=None,
+    updated_at=None,
+)
+
+
+class Typed(Record):
+    type: str
+
 
 LISTS = ("agents", "jobs", "sessions", *MORE)
-# Reached from a command line only, until the screen of the settings is built.
-NOT_YET_ON_A_SCREEN = {"settings.set"}
 
 
 def test_every_change_a_person_can_make_is_in_the_console() -> None:
@@ -33,7 +51,7 @@ def test_every_change_a_person_can_make_is_in_the_console() -> None:
         if operation.changes and not operation.public and operation.permission != "act_as_agent"
     }
 
-    assert for_people - reachable == NOT_YET_ON_A_SCREEN & for_people
+    assert for_people - reachable == set()
 
 
 def test_a_viewer_is_offered_next_to_nothing() -> None:
@@ -69,6 +87,19 @@ def test_what_is_typed_is_read_through_the_request_itself(typed: dict[str, str],
     assert (request is None) == bool(problems)
 
 
+def test_a_required_number_stands_there_as_it_is_now() -> None:
+    (value,) = form_fields(SETTINGS_SET, MAX_HOPS)
+
+    assert (value.name, value.default) == ("value", "4")
+
+
+def test_words_of_others_are_never_put_into_a_field() -> None:
+    fields = {field.name: field for field in form_fields(JOBS_CREATE, Typed(type="[@click=app.quit]"))}
+
+    assert fields["type"].required
+    assert fields["type"].default == ""
+
+
 def test_several_values_are_told_apart_by_commas() -> None:
     request, _ = request_from(
         JOBS_CREATE, {}, {"type": "x", "payload": "{}", "required_capabilities": "gpu, tool:x"}
@@ -78,20 +109,16 @@ def test_several_values_are_told_apart_by_commas() -> None:
     assert request.model_dump()["required_capabilities"] == ("gpu", "tool:x")
 
 
-async def shown(app: ConsoleApp, screen: type[object], what: str) -> None:
-    await until(lambda: isinstance(app.screen, screen) and app.screen.is_mounted, what)
-
-
 async def test_draining_an_agent_from_its_row(fleet: Fleet) -> None:
     app = console(directly(fleet.working))
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await pilot.press("a")
-        await shown(app, ActionMenu, "the menu")
+        await until_on(app, ActionMenu)
         menu = app.screen.query_one(OptionList)
         menu.highlighted = menu.get_option_index("agents.drain")
         await pilot.press("enter")
-        await shown(app, OperationForm, "the form")
+        await until_on(app, OperationForm)
         assert "atlas" in str(app.screen.query_one(".about", Static).content)
 
         app.screen.query_one(DoIt).focus()
@@ -112,11 +139,11 @@ async def test_enter_never_revokes_and_y_does(fleet: Fleet) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await pilot.press("a")
-        await shown(app, ActionMenu, "the menu")
+        await until_on(app, ActionMenu)
         menu = app.screen.query_one(OptionList)
         menu.highlighted = menu.get_option_index("agents.revoke")
         await pilot.press("enter")
-        await shown(app, OperationForm, "the form")
+        await until_on(app, OperationForm)
         app.screen.query_one("#field-reason", Input).value = "key leaked"
         app.screen.query_one(DoIt).focus()
 
@@ -138,10 +165,10 @@ async def test_a_secret_is_shown_once(fleet: Fleet) -> None:
         await pilot.press("enter")
         await until(lambda: app.pane.kind.name == "registration_tokens", "the list of tokens")
         await pilot.press("n")
-        await shown(app, OperationForm, "the form")
+        await until_on(app, OperationForm)
         app.screen.query_one(DoIt).focus()
         await pilot.press("enter")
-        await shown(app, SecretScreen, "the secret")
+        await until_on(app, SecretScreen)
         words = " ".join(str(part.content) for part in app.screen.query(Static))
         assert "art_key_" in words
 
@@ -162,4 +189,32 @@ async def test_a_read_only_profile_offers_nothing(fleet: Fleet) -> None:
 
 
 def test_the_job_list_offers_a_new_job() -> None:
-    assert [action.operation.name for action in list_actions(JOBS_LIST, Role.OPERATOR)] == ["jobs.create"]
+    assert "jobs.create" in [action.operation.name for action in list_actions(JOBS_LIST, Role.OPERATOR)]
+
+
+async def until_in_sight(app: ConsoleApp, field: FormField) -> None:
+    """The cursor is in the field, and its label is on the screen."""
+
+    def in_sight() -> bool:
+        focused = app.focused
+        return focused is not None and focused.id == f"field-{field.name}" and field.label in shown_text(app)
+
+    await until(in_sight, f"{field.label} and its label")
+
+
+async def test_every_field_of_a_long_form_is_seen_with_its_label_and_so_is_the_end(fleet: Fleet) -> None:
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await pilot.press("3", "n")
+        await until_on(app, ActionMenu)
+        menu = app.screen.query_one(OptionList)
+        menu.highlighted = menu.get_option_index("jobs.create")
+        await pilot.press("enter")
+        await until_on(app, OperationForm)
+
+        for field in form_fields(JOBS_CREATE):
+            await until_in_sight(app, field)
+            assert "Enter: create" in shown_text(app)
+            assert "Esc leave" in shown_text(app)
+            await pilot.press("down")

@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 
+from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import LinkState, Opening
 from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.widgets.help import HelpScreen
@@ -124,3 +125,49 @@ async def test_q_stops_everything_before_it_leaves() -> None:
 
         await until(lambda: app.return_code == 0, "the end")
         assert other.ended == 1
+
+
+def footer_line(app: ConsoleApp) -> str:
+    return shown_text(app).splitlines()[-1]
+
+
+async def test_the_footer_offers_what_works_on_a_row(fleet: Fleet) -> None:
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+
+        await until(lambda: "Open" in footer_line(app) and "Actions" in footer_line(app), "the keys of an agent")
+        assert "Quit" in footer_line(app)
+
+
+async def test_an_empty_list_offers_nothing_for_a_row(fleet: Fleet) -> None:
+    fleet.execute("update agents set deleted_at = now(), revoked_at = now(), revocation_reason = 'gone'")
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+
+        await until(lambda: "New" in footer_line(app), "what can be done without a row")
+
+        assert "Open" not in footer_line(app)
+        assert "Actions" not in footer_line(app)
+
+
+async def test_no_column_of_the_queue_leaves_a_narrow_screen(fleet: Fleet) -> None:
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await loaded(pilot)
+
+        await press(pilot, "3")
+
+        assert shown_text(app).splitlines()[2].split()[-1] == "Age"
+
+
+async def test_why_a_job_failed_can_be_read_on_eighty_columns(fleet: Fleet) -> None:
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+
+        await press(pilot, "3", "f", "f", "f")
+
+        assert "robots.txt forbids this" in shown_text(app)
+        assert "lease expired: gantry" in shown_text(app)

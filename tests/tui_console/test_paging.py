@@ -1,5 +1,6 @@
 """Long lists come page by page, and nothing of them is missed."""
 
+import pytest
 from textual.pilot import Pilot
 
 from agent_console.tui.link import Opening
@@ -45,6 +46,7 @@ async def test_every_job_of_a_long_list_is_reached_page_by_page(fleet: Fleet) ->
     await reach_the_end(directly(fleet.working), fleet, "pagedown")
 
 
+@pytest.mark.usefixtures("nobody_looks_again")
 async def test_rows_that_come_into_sight_are_looked_at_again(fleet: Fleet) -> None:
     fleet.add_jobs(200)
     app = console(directly(fleet.working))
@@ -58,7 +60,7 @@ async def test_rows_that_come_into_sight_are_looked_at_again(fleet: Fleet) -> No
 
         await press(pilot, "end")
 
-        await until(lambda: cells(app.pane, last)[5] == "99", "the last job as it is now", within=1.0)
+        await until(lambda: cells(app.pane, last)[5] == "99", "the last job as it is now")
 
 
 async def test_a_list_that_is_not_known_to_its_end_says_so(opening: Opening, fleet: Fleet) -> None:

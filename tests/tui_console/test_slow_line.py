@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Self
 
+import pytest
+
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change, Repository, Topic
 from agent_console.repository.postgres.repository import open_direct
@@ -40,6 +42,7 @@ class SlowLine:
         await self.close()
 
 
+@pytest.mark.usefixtures("nobody_looks_again")
 async def test_a_restless_fleet_on_a_slow_line(fleet: Fleet) -> None:
     @asynccontextmanager
     async def opening(say: Say) -> AsyncIterator[Repository]:
@@ -55,5 +58,5 @@ async def test_a_restless_fleet_on_a_slow_line(fleet: Fleet) -> None:
         fleet.add_jobs(3)
         fleet.execute("update agent_runtime set presence = 'offline', error_message = null")
 
-        await until(lambda: len(row_ids(app.pane)) == known + 3, "the new jobs", within=3.0)
-        await until(lambda: "Offline" in header_text(app), "the pool", within=3.0)
+        await until(lambda: len(row_ids(app.pane)) == known + 3, "the new jobs")
+        await until(lambda: "Offline" in header_text(app), "the pool")

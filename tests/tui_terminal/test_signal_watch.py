@@ -9,7 +9,7 @@ import pytest
 from agent_console.tui.terminal.signal_watch import ENDING, ending_on_signals
 
 NEVER = 600.0
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Told:

@@ -69,6 +69,14 @@ def test_columns_are_placed_by_the_width_alone(width: int, placed: list[tuple[st
     assert [(column.column.key, column.x, column.width) for column in columns] == placed
 
 
+def test_a_column_that_may_be_narrowed_gives_way_before_its_neighbour_leaves_the_screen() -> None:
+    columns = (Column("reason", "Reason", None, min_width=24, narrow_to=10), Column("age", "Age", 7, min_width=7))
+
+    placed = place_columns(columns, 25)
+
+    assert [(column.x, column.width) for column in placed] == [(3, 14), (18, 7)]
+
+
 def test_remaining_room_is_shared() -> None:
     columns = (Column("from", "From", None), Column("to", "To", None), Column("hops", "Hops", 4))
 

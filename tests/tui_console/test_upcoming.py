@@ -1,0 +1,48 @@
+"""Upcoming jobs: a list of their own, counted down."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.support.fleet import AT, Fleet
+from tests.tui_console.stage import (
+    SteppingClock,
+    cells,
+    console,
+    directly,
+    loaded,
+    press,
+    row_ids,
+    shown_text,
+    until,
+)
+
+
+@pytest.mark.rule("U000-37")
+async def test_only_what_is_scheduled_is_listed_and_counted_down(fleet: Fleet) -> None:
+    clock = SteppingClock(AT)
+    app = console(directly(fleet.working), clock=clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "3", "u")
+        await until(lambda: app.pane.kind.name == "upcoming", "the upcoming jobs")
+        await press(pilot, "r")
+        soonest = row_ids(app.pane)[0]
+        assert [cells(app.pane, job)[0] for job in row_ids(app.pane)] == ["in 1h 30m", "in 1d"]
+
+        clock.now = AT + timedelta(minutes=89, seconds=30)
+
+        await until(lambda: cells(app.pane, soonest)[0] == "in 30s", "the countdown")
+        assert "2099-03-01 04:30" in shown_text(app)
+
+
+async def test_escape_leads_back_to_the_queue(fleet: Fleet) -> None:
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "3", "u")
+        await until(lambda: app.pane.kind.name == "upcoming", "the upcoming jobs")
+
+        await press(pilot, "escape")
+
+        assert app.pane.kind.name == "jobs"
