@@ -15,7 +15,7 @@ from tests.support.fleet import Fleet
 from tests.support.serving import serving
 
 NEW = NewJob(type="report", payload={})
-SOON = 10.0
+SOON = 60.0
 
 
 async def next_of(changes: AsyncIterator[Change]) -> Change:

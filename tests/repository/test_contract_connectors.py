@@ -56,6 +56,29 @@ async def test_a_row_that_says_nothing_of_credentials_is_the_servers(repository:
     assert (await get_connector(repository, connector_id)).credential_location is CredentialLocation.SERVER
 
 
+@pytest.mark.rule("R000-108")
+async def test_a_connector_that_comes_with_null_is_the_servers(repository: Repository, fleet: Fleet) -> None:
+    made = await make_connector(repository, credential_location=None)
+
+    assert made.credential_location is CredentialLocation.SERVER
+    assert await get_connector(repository, made.id) == made
+    assert fleet.one("select credential_location from connectors where id = %s", made.id) == "server"
+
+
+@pytest.mark.rule("R000-108")
+async def test_null_may_be_sent_and_the_description_says_so(fleet: Fleet) -> None:
+    body = {"name": "archive", "type": "s3", "credential_location": None}
+    headers = {"Authorization": f"Bearer {fleet.token(ADMIN)}"}
+
+    async with serving(fleet.working) as url, httpx.AsyncClient(base_url=url, headers=headers) as client:
+        made = await client.post("/v1/connectors", json=body)
+        described = (await client.get("/openapi.json")).json()
+
+    assert (made.status_code, made.json()["credential_location"]) == (201, "server")
+    field = described["components"]["schemas"]["NewConnector"]["properties"]["credential_location"]
+    assert {"type": "null"} in field["anyOf"]
+
+
 @pytest.mark.rule("U000-49")
 async def test_an_update_changes_what_it_names_and_says_who(repository: Repository, fleet: Fleet) -> None:
     made = await make_connector(repository, config={"region": "a"})
@@ -122,7 +145,9 @@ async def test_a_connector_in_use_is_not_deleted(repository: Repository, fleet: 
     await repository.call(COLLECTIONS_DELETE, CollectionAsked(collection_id=collection.id))
     with pytest.raises(Conflict) as by_job:
         await repository.call(CONNECTORS_DELETE, asked)
-    fleet.execute("update jobs set status = 'cancelled', finished_at = now() where id = %s", job.id)
+    fleet.execute(
+        "update jobs set status = 'cancelled', finished_at = now(), look_at = null where id = %s", job.id
+    )
     await repository.call(CONNECTORS_DELETE, asked)
 
     assert by_collection.value.details["used_by"] == "collections"

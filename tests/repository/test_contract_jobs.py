@@ -248,12 +248,12 @@ async def test_text_that_cannot_be_stored_is_refused_and_changes_nothing(
     assert fleet.one("select count(*) from jobs") == 25
 
 
-async def test_counting_stops_at_the_cap(repository: Repository, fleet: Fleet) -> None:
+async def test_the_depth_is_exact_however_deep(repository: Repository, fleet: Fleet) -> None:
     fleet.add_jobs(10_050)
 
     depth = await repository.call(QUEUE_DEPTH, Nothing())
 
     counts = {item.status: (item.count, item.capped) for item in depth.depths}
-    assert counts[JobStatus.QUEUED] == (10_000, True)
+    assert counts[JobStatus.QUEUED] == (10_056, False)
     assert counts[JobStatus.RUNNING] == (5, False)
     assert depth.oldest_queued_at is not None

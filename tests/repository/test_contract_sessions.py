@@ -112,11 +112,11 @@ async def test_a_session_makes_an_idle_agent_running(repository: Repository, fle
 async def test_a_session_wakes_a_hibernating_agent_and_waits_for_it(
     repository: Repository, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions_module, "WAKE_SECONDS", 10.0)
+    monkeypatch.setattr(sessions_module, "WAKE_SECONDS", 60.0)
     agent_id = await hosted(repository, fleet, Lifecycle.HIBERNATING)
 
     opening = asyncio.create_task(repository.call(SESSIONS_OPEN, NewSession(agent_id=agent_id)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         async for _ in repository.changes():
             if (await shown(repository, agent_id)).lifecycle is Lifecycle.PROVISIONING:
                 break

@@ -289,7 +289,7 @@ async def test_revoking_an_operator_token_twice_is_one_change(repository: Reposi
 async def test_an_overlap_never_lengthens_a_life(repository: Repository, fleet: Fleet) -> None:
     old = await mint_for(repository, fleet.user_id(VIEWER))
     ends = fleet.one(
-        "update operator_tokens set expires_at = now() + interval '5 s' where id = %s returning expires_at",
+        "update operator_tokens set expires_at = now() + interval '10 minutes' where id = %s returning expires_at",
         old.id,
     )
 

@@ -1,8 +1,11 @@
 """The story of a job. Whoever adds a line holds the job's lock, so that lines are seen in the order of `seq`."""
 
-from sqlalchemy import and_, select
+from typing import Any
+
+from sqlalchemy import Select, and_, select
 
 from agent_console.database.tables import job_events, jobs, users
+from agent_console.domain.ids import TeamId
 from agent_console.domain.job_events import JobEvent, JobEventQuery
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.records import Page
@@ -17,13 +20,8 @@ WORSE = {
 }
 
 
-@answers(JOBS_EVENTS)
-async def list_events(work: Work, query: JobEventQuery) -> Page[JobEvent]:
-    """Served by job_events_job_seq_idx."""
-    team_id = work.caller.team_id
-    known = select(jobs.c.id).where(jobs.c.team_id == team_id, jobs.c.id == query.job_id)
-    if (await work.connection.execute(known)).first() is None:
-        raise no_job(query.job_id)
+def story(team_id: TeamId, query: JobEventQuery) -> Select[Any]:
+    """One page in the order of job_events_job_seq_idx, with the names of those who wrote the lines."""
     lines = select(job_events).where(job_events.c.team_id == team_id, job_events.c.job_id == query.job_id)
     if query.after_seq is not None:
         lines = lines.where(job_events.c.seq > query.after_seq)
@@ -32,7 +30,16 @@ async def list_events(work: Work, query: JobEventQuery) -> Page[JobEvent]:
     page = lines.order_by(job_events.c.seq).limit(query.limit + 1).subquery()
     writer = and_(users.c.team_id == page.c.team_id, users.c.id == page.c.created_by_user_id)
     named = select(page, users.c.full_name.label("created_by")).select_from(page.outerjoin(users, writer))
-    rows = (await work.connection.execute(named.order_by(page.c.seq))).mappings().all()
+    return named.order_by(page.c.seq)
+
+
+@answers(JOBS_EVENTS)
+async def list_events(work: Work, query: JobEventQuery) -> Page[JobEvent]:
+    team_id = work.caller.team_id
+    known = select(jobs.c.id).where(jobs.c.team_id == team_id, jobs.c.id == query.job_id)
+    if (await work.connection.execute(known)).first() is None:
+        raise no_job(query.job_id)
+    rows = (await work.connection.execute(story(team_id, query))).mappings().all()
     shown = rows[: query.limit]
     following = str(shown[-1]["seq"]) if len(rows) > query.limit else None
     return Page[JobEvent].model_validate({"items": [dict(row) for row in shown], "next": following})
