@@ -17,6 +17,7 @@ def test_codes_statuses_and_exit_codes_are_the_contract() -> None:
         "forbidden": (403, 1),
         "not_found": (404, 1),
         "conflict": (409, 1),
+        "not_owner": (409, 1),
         "too_large": (413, 2),
         "invalid": (422, 2),
         "rate_limited": (429, 1),

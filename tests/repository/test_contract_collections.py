@@ -82,7 +82,8 @@ def story(fleet: Fleet, job_id: JobId) -> list[tuple[object, ...]]:
 def start(fleet: Fleet, job_id: JobId) -> None:
     fleet.execute(
         "update jobs set status = 'running', agent_id = %s, claimed_by = 'atlas', assigned_at = now(),"
-        " started_at = now(), lease_expires_at = now() + interval '1 minute' where id = %s",
+        " started_at = now(), lease_expires_at = now() + interval '1 hour', look_at = now() + interval '1 hour'"
+        " where id = %s",
         *(fleet.agent_id("atlas"), job_id),
     )
 

@@ -98,6 +98,12 @@ class Conflict(ConsoleError):
     exit_code = 1
 
 
+class NotOwner(Conflict):
+    """The job is not, or no longer, the caller's to report on."""
+
+    code = "not_owner"
+
+
 class TooLarge(ConsoleError):
     """More than anyone is willing to read."""
 

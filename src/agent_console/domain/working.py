@@ -9,7 +9,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue, computed_field, field_validator
 
-from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import CollectionId, ConnectorId, JobId, RunId
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.records import Instant, NotBlank, Record, Request, Storable
@@ -22,12 +21,6 @@ JOBS_PER_CLAIM = 50
 WAIT_SECONDS = 30.0
 EVENTS_PER_CALL = 500
 TEXT_LENGTH = 10_000
-
-
-class NotOwner(Conflict):
-    """The job is not, or no longer, the caller's to report on."""
-
-    code = "not_owner"
 
 
 Redacted = AfterValidator(redact)

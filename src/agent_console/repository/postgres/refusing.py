@@ -1,8 +1,7 @@
 """What an agent is told when its turn or its report changed nothing."""
 
-from agent_console.domain.errors import Conflict, ConsoleError, Invalid, NotFound
+from agent_console.domain.errors import Conflict, ConsoleError, Invalid, NotFound, NotOwner
 from agent_console.domain.ids import JobId
-from agent_console.domain.working import NotOwner
 from agent_console.repository.postgres.identify import refused_credential, revoked_agent
 from agent_console.repository.postgres.turns import Taken
 
