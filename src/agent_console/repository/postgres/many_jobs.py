@@ -13,12 +13,11 @@ from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AgentId, ConnectorId, Id, JobId, LaneId
 from agent_console.domain.jobs import NewJob
-from agent_console.domain.lanes import lane_key
 from agent_console.domain.many_jobs import JobsMade, NewJobs
-from agent_console.domain.states import JobStatus
 from agent_console.repository.operations.enqueueing import JOBS_CREATE_MANY, JOBS_CREATED
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.changes import NAMED_AT_MOST
 from agent_console.repository.postgres.jobs import route_of
 from agent_console.repository.postgres.lanes import lane_of
 from agent_console.repository.postgres.release import place_of
@@ -44,13 +43,15 @@ INSERT = text("""
                affinity_key text, idempotency_key text, max_attempts integer, max_run_seconds integer,
                scheduled_for timestamptz, signed boolean, signing_nonce text, requested_by_user_id uuid)
             on conflict (team_id, idempotency_key) where idempotency_key is not null do nothing
-     returning id, status, lane_id, bound_agent_id
+     returning id, status
     ), told as (
         insert into job_events (team_id, id, job_id, message, payload, created_by_user_id)
         select :team_id, new_id(), id, 'created as ' || status, jsonb_build_object('to', status), :user_id
           from made
     )
-    select id, status, lane_id, bound_agent_id, now() as at from made
+    select count(*) as made, now() as at,
+           case when count(*) < :expected then array_agg(id) end as ids
+      from made
 """)
 # Served by jobs_idempotency_uq.
 BY_KEY = text("""
@@ -71,48 +72,57 @@ async def create_jobs(work: Work, new: NewJobs) -> JobsMade:
     _require_distinct_keys(new.jobs)
     routes = await _routes(work, new.jobs)
     rows = [_row(job, route) for job, route in zip(new.jobs, routes, strict=True)]
-    facts = {"team_id": work.caller.team_id, "user_id": work.caller.user_id, "jobs": json.dumps(rows)}
-    made = {row.id: row for row in await work.connection.execute(INSERT, facts)}
-    _announce(work, made.values())
-    earlier = await _earlier(work, new.jobs) if len(made) < len(rows) else {}
-    ids = [
-        JobId.of(UUID(str(row["id"])) if UUID(str(row["id"])) in made else _same(job, earlier))
-        for job, row in zip(new.jobs, rows, strict=True)
-    ]
-    at = next(iter(made.values() or earlier.values())).at
+    facts = {"team_id": work.caller.team_id, "user_id": work.caller.user_id}
+    made = (await work.connection.execute(INSERT, facts | {"jobs": json.dumps(rows), "expected": len(rows)})).one()
+    ids = [JobId(str(row["id"])) for row in rows]
+    if made.ids is not None or not made.made:
+        ids = await _with_earlier(work, new.jobs, ids, set(made.ids or ()))
+    _announce(work, ids, routes)
     types = sorted({job.type for job in new.jobs})
     metadata: dict[str, str | int | bool | None] = {
-        "made": len(made),
-        "repeated": len(rows) - len(made),
+        "made": made.made,
+        "repeated": len(rows) - made.made,
         "types": ", ".join(types[:TYPES_NAMED]) + (", …" if len(types) > TYPES_NAMED else ""),
     }
     event = AuditEvent(action=JOBS_CREATED, resource_type="job", resource_id=str(ids[0]), metadata=metadata)
-    await audit.append(work, event, at)
-    return JobsMade(ids=tuple(ids), made=len(made))
+    await audit.append(work, event, made.at)
+    return JobsMade(ids=tuple(ids), made=made.made)
+
+
+async def _with_earlier(work: Work, jobs: Sequence[NewJob], ids: Sequence[JobId], made: set[UUID]) -> list[JobId]:
+    """Who was made before stands in the place of who was not made now."""
+    earlier = await _earlier(work, jobs)
+    return [
+        job_id if job_id in made else JobId.of(_same(job, earlier)) for job, job_id in zip(jobs, ids, strict=True)
+    ]
 
 
 async def _routes(work: Work, jobs: Sequence[NewJob]) -> list[Route]:
-    """Most of many jobs go the same few ways."""
-    destinations: dict[object, tuple[AgentId | None, ConnectorId | None]] = {}
-    lanes: dict[str, LaneId] = {}
+    """Most of many jobs go the same few ways: each is looked up once."""
+    known: dict[tuple[object, ...], Route] = {}
     routes = []
     for job in jobs:
-        named = (job.bound_agent_id, job.collection_id, job.connector_id)
-        if named not in destinations:
-            destinations[named] = await route_of(work, job)
-        bound_agent_id, connector_id = destinations[named]
-        key = lane_key(bound_agent_id, job.required_capabilities, job.type, job.repository, connector_id)
-        if key not in lanes:
-            lanes[key] = await lane_of(
-                work,
-                bound_agent_id=bound_agent_id,
-                required_capabilities=job.required_capabilities,
-                job_type=job.type,
-                repository=job.repository,
-                connector_id=connector_id,
-            )
-        routes.append(Route(lanes[key], bound_agent_id, connector_id))
+        way = (
+            *(job.bound_agent_id, job.collection_id, job.connector_id),
+            *(job.required_capabilities, job.type, job.repository),
+        )
+        if way not in known:
+            known[way] = await _route(work, job)
+        routes.append(known[way])
     return routes
+
+
+async def _route(work: Work, job: NewJob) -> Route:
+    bound_agent_id, connector_id = await route_of(work, job)
+    lane_id = await lane_of(
+        work,
+        bound_agent_id=bound_agent_id,
+        required_capabilities=job.required_capabilities,
+        job_type=job.type,
+        repository=job.repository,
+        connector_id=connector_id,
+    )
+    return Route(lane_id, bound_agent_id, connector_id)
 
 
 def _row(job: NewJob, route: Route) -> dict[str, object]:
@@ -176,11 +186,10 @@ def _same(job: NewJob, earlier: dict[str, Row[Any]]) -> UUID:
     return job_id
 
 
-def _announce(work: Work, made: Any) -> None:
-    places = set()
-    for row in made:
-        work.announce(Topic.JOBS, JobId.of(row.id))
-        if row.status == JobStatus.QUEUED:
-            places.add(place_of(row.lane_id, row.bound_agent_id))
-    for place in places:
+def _announce(work: Work, ids: Sequence[JobId], routes: Sequence[Route]) -> None:
+    """Those who watch are told of so many at once without their names anyway."""
+    for job_id in ids[: NAMED_AT_MOST + 1]:
+        work.announce(Topic.JOBS, job_id)
+    different = {id(route): route for route in routes}.values()
+    for place in {place_of(route.lane_id, route.bound_agent_id) for route in different}:
         work.announce(Topic.WORK, place)
