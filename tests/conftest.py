@@ -1,15 +1,17 @@
 """What every test may ask for: a PostgreSQL, a database of its own, a fleet in it."""
 
+import gc
 import itertools
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from agent_console.database import example_fleet
 from agent_console.database.migrate import migrate
-from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable_folder
+from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable_folder, template_database
 from tests.support.fleet import AT, Fleet
 
 EMPTY_TEMPLATE = "template_empty"
@@ -25,6 +27,17 @@ for ignored, default in ((signal.SIGINT, signal.default_int_handler), (signal.SI
 for name in ("NO_COLOR", "TEXTUAL_THEME", "COLORTERM", "FORCE_COLOR"):
     os.environ.pop(name, None)
 
+# No test speaks TLS, and reading the machine's root certificates takes every HTTP client 50 ms.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays until the end: no garbage is in it, so nobody need look there again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:
@@ -34,14 +47,14 @@ def postgres() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def templates(postgres: Cluster) -> TemplateDatabase:
+def templates(postgres: Cluster) -> Iterator[TemplateDatabase]:
     """Two databases to clone: one migrated and empty, one with the fixed fleet."""
-    databases = TemplateDatabase(postgres)
-    databases.clone("template0", EMPTY_TEMPLATE)
-    migrate(postgres.dsn(EMPTY_TEMPLATE))
-    databases.clone(EMPTY_TEMPLATE, FLEET_TEMPLATE)
-    example_fleet.fill(postgres.dsn(FLEET_TEMPLATE), AT)
-    return databases
+    with template_database(postgres) as databases:
+        databases.clone("template0", EMPTY_TEMPLATE)
+        migrate(postgres.dsn(EMPTY_TEMPLATE))
+        databases.clone(EMPTY_TEMPLATE, FLEET_TEMPLATE)
+        example_fleet.fill(postgres.dsn(FLEET_TEMPLATE), AT)
+        yield databases
 
 
 def _cloned(databases: TemplateDatabase, template: str) -> Iterator[str]:

@@ -6,9 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from agent_console import __version__
-from agent_console.repository.operations import OPERATIONS
+from agent_console.cli.derived import add_nouns
+from agent_console.cli.main import load
+from agent_console.repository.operations import OPERATIONS, AnyOperation
 from tests.cli.program import agent_console, environment
 from tests.support.clusters import Cluster
 from tests.support.fleet import Fleet
@@ -24,19 +28,24 @@ def test_version_and_help_need_nothing(tmp_path: Path) -> None:
         assert word in help_text.out
 
 
+@pytest.fixture(scope="module")
+def verbs() -> typer.Typer:
+    """The derived commands, in this process: that the program has them the tests below show."""
+    verbs = typer.Typer(rich_markup_mode=None)
+    add_nouns(verbs, load)
+    return verbs
+
+
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-def test_every_operation_is_a_verb_that_explains_itself(tmp_path: Path, operation: object) -> None:
-    from agent_console.repository.operations import Operation
+def test_every_operation_is_a_verb_that_explains_itself(verbs: typer.Typer, operation: AnyOperation) -> None:
+    words = [word.replace("_", "-") for word in (operation.noun, operation.action)]
+    shown = CliRunner().invoke(verbs, [*words, "--help"])
 
-    assert isinstance(operation, Operation)
-    words = (word.replace("_", "-") for word in (operation.noun, operation.action))
-    shown = agent_console(*words, "--help", home=tmp_path)
-
-    assert shown.code == 0
-    assert operation.summary.rstrip(".") in " ".join(shown.out.split())
+    assert shown.exit_code == 0
+    assert operation.summary.rstrip(".") in " ".join(shown.stdout.split())
     for name in operation.request.model_fields:
         if name not in operation.path_fields:
-            assert f"--{name.removesuffix('_id').replace('_', '-')}" in shown.out
+            assert f"--{name.removesuffix('_id').replace('_', '-')}" in shown.stdout
 
 
 def test_lists_come_as_table_json_and_ids(tmp_path: Path, fleet: Fleet) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-PATIENCE = 30.0
+PATIENCE = 90.0
 LOOK_SECONDS = 0.05
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
 

@@ -13,8 +13,9 @@ from tests.support.clusters import reachable_folder
 
 pytestmark = pytest.mark.xdist_group("journeys")
 
-FIRST_FRAME_WITHIN = 2.0
-HEALS_WITHIN = 20.0
+# Bounds with room for a machine that stands still for seconds: the figures themselves are measured in bench/.
+FIRST_FRAME_WITHIN = 15.0
+HEALS_WITHIN = 60.0
 READY = ("✓ connected", "atlas")
 QUIET = "0 0 1"
 """No mouse, and a cursor."""
@@ -63,7 +64,7 @@ def test_a_first_look_around(console: Terminal) -> None:
 def first_agent(console: Terminal) -> str:
     console.wait_for(*READY)
     console.press("Enter")
-    console.wait_for("registered")
+    console.wait_for("capabilities", "esc Back")
     found = re.search(r"agt_[0-9a-z]{26}", console.screen())
     assert found is not None
     console.press("Escape")
@@ -90,9 +91,8 @@ def test_a_database_killed_under_it_is_brought_back(console: Terminal) -> None:
 
     os.kill(server, signal.SIGKILL)
     console.wait_for("✗ lost", "atlas")
-    took = console.wait_for(*READY)
+    console.wait_for(*READY, within=HEALS_WITHIN)
 
-    assert took < HEALS_WITHIN
     leave(console)
 
 

@@ -40,7 +40,7 @@ def wait_until_ready(program: subprocess.Popen[str]) -> None:
 
 def leave(program: subprocess.Popen[str]) -> str:
     """Let the program leave in order, and tell what it wrote to its error output."""
-    _, errors = program.communicate(timeout=30)
+    _, errors = program.communicate(timeout=60)
     assert program.returncode == 0, errors
     return errors
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, get_args
 
 import psycopg
 from psycopg import sql
+from psycopg.rows import TupleRow
 
 from agent_console.database.embedded_account import Account, run_program, server_account
 from agent_console.database.embedded_cluster import answers
@@ -55,19 +56,23 @@ class TemplateDatabase:
     """Databases cloned from a template; nobody may be connected to the template meanwhile."""
 
     cluster: Cluster
+    administration: psycopg.Connection[TupleRow]
 
     def clone(self, template: str, name: str) -> None:
         statement = sql.SQL("create database {} template {} strategy file_copy")
-        self._execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+        self.administration.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
 
     def drop(self, name: str) -> None:
         """Drop the database, whoever is still connected to it."""
         statement = sql.SQL("drop database if exists {} with (force)")
-        self._execute(statement.format(sql.Identifier(name)))
+        self.administration.execute(statement.format(sql.Identifier(name)))
 
-    def _execute(self, statement: sql.Composed) -> None:
-        with psycopg.connect(self.cluster.dsn(), autocommit=True) as connection:
-            connection.execute(statement)
+
+@contextmanager
+def template_database(cluster: Cluster) -> Iterator[TemplateDatabase]:
+    """One connection for all clones: a new one costs as much as a clone does."""
+    with psycopg.connect(cluster.dsn(), autocommit=True) as administration:
+        yield TemplateDatabase(cluster, administration)
 
 
 def available_versions() -> tuple[Version, ...]:

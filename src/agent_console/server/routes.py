@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Coroutine
+from functools import cache
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, FastAPI, Path, Query, Response
 from pydantic import BaseModel, create_model
+from starlette.routing import BaseRoute
 
 from agent_console.domain.records import Request
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
@@ -58,7 +60,9 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
     return endpoint
 
 
-def add_routes(app: FastAPI) -> None:
+@cache
+def operation_routes() -> tuple[BaseRoute, ...]:
+    """They follow from the declarations alone, so every app of a process shares them."""
     router = APIRouter()
     for operation in OPERATIONS:
         most = operation.per_minute
@@ -75,4 +79,8 @@ def add_routes(app: FastAPI) -> None:
             responses=ERROR_RESPONSES,
             dependencies=[] if most is None else [Depends(keeps_pace(operation, most))],
         )
-    app.include_router(router)
+    return tuple(router.routes)
+
+
+def add_routes(app: FastAPI) -> None:
+    app.router.routes.extend(operation_routes())
