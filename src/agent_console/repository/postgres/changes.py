@@ -1,8 +1,9 @@
 """Live changes over LISTEN and NOTIFY: one voice and one ear per process.
 
 A notice in every inserting transaction would cost writers most of their speed (they queue for one lock), so
-writers only leave a word with the announcer, which says it for all of them at most every 50 ms. A notice
-that gets lost costs a reader some freshness, never truth: readers look again by themselves.
+writers only leave a word with the announcer, which says it for all of them at most every 50 ms, and less often
+while there is always something. A notice that gets lost costs a reader some freshness, never truth: readers look
+again by themselves.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from agent_console.repository.postgres.database import Database, connection_sett
 
 CHANNEL = "agent_console_changes"
 GATHER_SECONDS = 0.05
+GATHER_SECONDS_BUSY = 0.2
 NAMED_AT_MOST = 50
 WAITING_AT_MOST = 1000
 RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -53,9 +55,18 @@ class Announcer:
             self._speaking = asyncio.create_task(self._speak())
 
     async def _speak(self) -> None:
+        """Whoever has much to say says it less often; that there is work is never kept back for long."""
+        pause = GATHER_SECONDS
         while self._waiting:
             await self._say_all()
-            await asyncio.sleep(GATHER_SECONDS)
+            left = pause
+            while left > 0 and not (left < pause and self._work_waits()):
+                await asyncio.sleep(GATHER_SECONDS)
+                left -= GATHER_SECONDS
+            pause = min(pause * 2, GATHER_SECONDS_BUSY)
+
+    def _work_waits(self) -> bool:
+        return any(topic is Topic.WORK for _, topic in self._waiting)
 
     async def _say_all(self) -> None:
         gathered, self._waiting = self._waiting, {}

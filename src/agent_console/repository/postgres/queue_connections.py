@@ -17,7 +17,7 @@ GENERIC_PLANS = "-c plan_cache_mode=force_generic_plan"
 class QueueConnections:
     """Opened when the first statement comes; a connection that broke is replaced by the next who asks."""
 
-    def __init__(self, database: Database, *, at_most: int = 4) -> None:
+    def __init__(self, database: Database, *, at_most: int = 6) -> None:
         self._database = database
         given = connection_settings(database.dsn)
         given["options"] = f"{GENERIC_PLANS} {given['options']}"

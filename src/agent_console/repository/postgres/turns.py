@@ -15,7 +15,8 @@ from agent_console.repository.postgres.lane_book import LaneBook, Routing
 from agent_console.repository.postgres.queue_connections import QueueConnections
 
 # While the database works on one batch, this process is idle: with so many waiting it prepares another.
-CROWD = 15
+CROWD = 7
+AT_ONCE = 4
 
 TAKE_TURNS = """
     select * from take_turns(%(team_id)s, %(turns)s, %(lanes)s, %(priorities)s, %(ids)s, %(types)s,
@@ -98,7 +99,7 @@ class Turns:
         self._connections = connections
         self._book = book
         self._announcer = announcer
-        self._gatherer = Gatherer[Routing, Turn, Taken](self._take, crowd=CROWD)
+        self._gatherer = Gatherer[Routing, Turn, Taken](self._take, at_once=AT_ONCE, crowd=CROWD)
 
     async def take(self, routing: Routing, turn: Turn) -> Taken:
         return await self._gatherer.add(routing, turn.agent_id, turn)
