@@ -180,19 +180,20 @@ async def test_an_empty_team_has_nothing_and_no_part_of_another(
 
 
 @contextmanager
-def sees_all_sessions(fleet: Fleet) -> Iterator[None]:
-    fleet.execute(f"grant pg_read_all_stats to {APP}")
+def sees_no_others(fleet: Fleet) -> Iterator[None]:
+    """As where an administrator did not let the program see everybody's transactions."""
+    fleet.execute(f"revoke pg_read_all_stats from {APP}")
     try:
         yield
     finally:
-        fleet.execute(f"revoke pg_read_all_stats from {APP}")
+        fleet.execute(f"grant pg_read_all_stats to {APP}")
 
 
 async def test_an_old_transaction_is_warned_of_wherever_one_looks(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent_console.domain.why_waiting.OLD_TRANSACTION_SECONDS", -1)
-    with sees_all_sessions(fleet), psycopg.connect(fleet.administration) as forgotten:
+    with psycopg.connect(fleet.administration) as forgotten:
         forgotten.execute("select count(*) from jobs")
         async with open_direct(fleet.working, team="example", user=ADMIN) as repository:
             stats = await stats_of(repository)
@@ -205,7 +206,7 @@ async def test_an_old_transaction_is_warned_of_wherever_one_looks(
 
 
 async def test_a_snapshot_that_may_not_be_seen_is_counted_as_hidden(fleet: Fleet) -> None:
-    with psycopg.connect(fleet.administration) as forgotten:
+    with sees_no_others(fleet), psycopg.connect(fleet.administration) as forgotten:
         forgotten.execute("set transaction isolation level repeatable read")
         forgotten.execute("select count(*) from jobs")
         await_more = "insert into settings (team_id, name, value) select id, 'x', '1' from teams"
