@@ -345,13 +345,15 @@ begin
     end if;
 
     if 'open' = any (stands) then
-        -- Asked after the locks and the completions.
+        -- Asked after the locks and the completions, for each agent by itself: as a join, planned while nobody held
+        -- anything, it read what everybody holds once for each turn.
         for r in
-            select t.n, count(j.id)::integer as jobs
+            select t.n, held.jobs
               from unnest(turns) as t
-              join jobs j on j.team_id = p_team and j.agent_id = t.agent_id and j.status in ('assigned', 'running')
+              cross join lateral (
+                   select count(*)::integer as jobs from jobs j
+                    where j.team_id = p_team and j.agent_id = t.agent_id and j.status in ('assigned', 'running')) as held
              where stands[t.n] = 'open'
-             group by t.n
         loop
             rooms[r.n] := least(rooms[r.n], limits[r.n] - r.jobs);
             if rooms[r.n] <= 0 then

@@ -12,10 +12,12 @@ from agent_console.domain.ids import Id
 from agent_console.domain.permissions import GRANTS, Permission, Role
 from agent_console.domain.records import Record
 from agent_console.repository.operations import OPERATIONS, AnyOperation
-from agent_console.repository.operations.fields import value_type
+from agent_console.repository.operations.fields import item_type, value_type
 
 WITHOUT_A_LIST = {"queue": "jobs"}
 """Nouns that have no list, and the list where one looks for them."""
+IDS = "ids"
+MANY = "_many"
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,50 @@ def _offered(operation: AnyOperation, role: Role) -> bool:
     return operation.changes and not agents_own and _may(role, operation.permission)
 
 
-def row_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
-    """What this role can do to one thing of a list: whatever is addressed by that thing alone."""
+def row_actions(listing: AnyOperation, role: Role, record: Record | None = None) -> tuple[Action, ...]:
+    """What this role can do to one thing of a list: whatever is addressed by that thing alone.
+
+    Of a `record` only what fits it as it is.
+    """
     return tuple(
         Action(operation, _title(operation, listing))
         for operation in OPERATIONS
-        if _offered(operation, role) and _addresses(operation, listing)
+        if _offered(operation, role) and _addresses(operation, listing) and _fits(operation, record)
     )
+
+
+def _fits(operation: AnyOperation, record: Record | None) -> bool:
+    return record is None or operation.fits is None or operation.fits(record)
+
+
+def marked_actions(listing: AnyOperation, role: Role, marked: tuple[Record, ...]) -> tuple[Action, ...]:
+    """What this role can do to these things together, and to how many of them it fits as they are."""
+    return tuple(
+        Action(operation, _marked_title(single, listing, marked))
+        for operation in OPERATIONS
+        if _offered(operation, role) and takes_ids(operation, listing)
+        if (single := one_by_one(operation)) is not None and any(_fits(single, record) for record in marked)
+    )
+
+
+def _marked_title(single: AnyOperation, listing: AnyOperation, marked: tuple[Record, ...]) -> str:
+    fitting = sum(_fits(single, record) for record in marked)
+    count = f"{fitting:,} of {len(marked):,}" if fitting < len(marked) else f"{fitting:,}"
+    return f"{_title(single, listing)} {count} marked"
+
+
+def takes_ids(operation: AnyOperation, listing: AnyOperation) -> bool:
+    """Whether it works on many things of this list, told by their ids."""
+    info = operation.request.model_fields.get(IDS)
+    if not operation.batched or info is None:
+        return False
+    return item_type(info.annotation) is value_type(record_of(listing).model_fields[key_field(listing)].annotation)
+
+
+def one_by_one(operation: AnyOperation) -> AnyOperation | None:
+    """The operation that does to one thing what this one does to many."""
+    name = operation.name.removesuffix(MANY)
+    return next((op for op in OPERATIONS if op.name == name and name != operation.name), None)
 
 
 def _addresses(operation: AnyOperation, listing: AnyOperation) -> bool:

@@ -25,11 +25,11 @@ from agent_console.tui.widgets.notice_bar import NoticeBar
 if TYPE_CHECKING:
     # What is needed only once there is something to show waits until the first frame is on the screen.
     from agent_console.domain.agents import PoolStatus
-    from agent_console.domain.records import Record
     from agent_console.repository.port import Change
     from agent_console.tui.panes.detail_screen import DetailScreen
     from agent_console.tui.panes.list_kind import ListKind
     from agent_console.tui.panes.list_pane import ListPane
+    from agent_console.tui.subject import Subject
 
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
@@ -299,12 +299,12 @@ class ConsoleApp(TerminalApp[None]):
 
     async def _show_list(self, kind: "ListKind") -> None:
         """A pane that is there already is shown as it was left."""
-        from agent_console.tui.panes.list_pane import ListPane
+        from agent_console.tui.panes.queue_pane import pane_of
 
         # One after the other: a key pressed twice must not make the same pane twice.
         async with self._adding:
             if not any(pane.kind.name == kind.name for pane in self._panes):
-                pane = ListPane(kind, self.link, self._clock, read_only=self._facts.read_only)
+                pane = pane_of(kind, self.link, self._clock, read_only=self._facts.read_only)
                 await self._switcher.add_content(pane)
                 pane.set_stale(self.link.status.state is not LinkState.UP)
                 self._panes += (pane,)
@@ -317,14 +317,18 @@ class ConsoleApp(TerminalApp[None]):
             self.push_screen(DetailScreen(message.pane, message.record, self._facts))
 
     def on_list_pane_action_wanted(self, message: "ListPane.ActionWanted") -> None:
-        if len(self.screen_stack) == 1:
-            self._do_something(message.pane, message.record)
+        from agent_console.tui.panes.list_pane import is_waiting
+
+        # A key pressed twice must not ask twice.
+        if not self.screen.is_modal and not is_waiting(self, DOING):
+            self._do_something(message.pane, message.subject)
 
     @work(group=DOING)
-    async def _do_something(self, pane: "ListPane", record: "Record | None") -> None:
+    async def _do_something(self, pane: "ListPane", subject: "Subject") -> None:
         from agent_console.tui.doing import do_something
 
-        await do_something(self, self.link, pane.kind, record)
+        if await do_something(self, self.link, subject) and subject.marked:
+            pane.table.unmark_all()
         pane.refetch()
 
     def action_help(self) -> None:

@@ -1,13 +1,15 @@
 """The fields of a request as a person types them: derived from its model, read back through its model."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from agent_console.domain.batches import BatchRequest
 from agent_console.domain.errors import WrongId
 from agent_console.domain.records import Record, Request
 from agent_console.repository.operations import AnyOperation
@@ -39,6 +41,30 @@ def form_fields(operation: AnyOperation, record: Record | None = None) -> tuple[
     return tuple(sorted(fields, key=lambda field: not field.required))
 
 
+def batch_fields(
+    operation: AnyOperation, *, without: Container[str], given: Mapping[str, str]
+) -> tuple[FormField, ...]:
+    """What has to be typed for work on many things: how far it is done at a time is not asked of people.
+
+    `given` is what stands there at first, because the list is filtered by it.
+    """
+    left = (field for field in form_fields(operation) if field.name not in without)
+    asked = (field for field in left if field.name not in BatchRequest.model_fields)
+    return tuple(replace(field, default=given.get(field.name, field.default)) for field in asked)
+
+
+def typed_values(request: Request) -> dict[str, str]:
+    """What is said in a request, as it would be typed."""
+    said = {name: value for name, value in request if value not in (None, (), "")}
+    return {name: _typed(value) for name, value in said.items()}
+
+
+def _typed(value: object) -> str:
+    if isinstance(value, tuple | list | frozenset):
+        return ", ".join(shown_value(item) for item in value)
+    return shown_value(value)
+
+
 def _value_now(record: Record | None, name: str) -> str:
     """Numbers and choices only: words of others are never put into a field as if somebody here had typed them."""
     value = getattr(record, name, None)
@@ -59,7 +85,7 @@ def _field(name: str, info: FieldInfo, value_now: str) -> FormField:
 
 
 def request_from(
-    operation: AnyOperation, subject: dict[str, str], typed: dict[str, str]
+    operation: AnyOperation, subject: Mapping[str, str | tuple[str, ...]], typed: dict[str, str]
 ) -> tuple[Request | None, dict[str, str]]:
     """The request, or what is wrong with which field. Nothing typed is ever thrown away."""
     values: dict[str, object] = dict(subject)

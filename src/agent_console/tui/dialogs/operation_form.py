@@ -1,5 +1,6 @@
 """A form for one operation: its fields, its refusals, and the key that does it."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import BaseModel
@@ -13,11 +14,11 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from agent_console.domain.errors import ConsoleError
-from agent_console.domain.records import Record
+from agent_console.domain.records import Request
 from agent_console.tui.actions import Action
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
-from agent_console.tui.dialogs.form_fields import FormField, form_fields, request_from
+from agent_console.tui.dialogs.form_fields import FormField, request_from
 from agent_console.tui.link import Link
 
 
@@ -27,10 +28,14 @@ class DoIt(Widget, can_focus=True):
     class Pressed(Message):
         pass
 
-    def __init__(self, action: Action) -> None:
+    def __init__(self, words: str, *, danger: bool) -> None:
         super().__init__()
-        self._key = "y" if action.danger else "enter"
-        self._words = f"Press y to {action.title.lower()}" if action.danger else f"Enter: {action.title.lower()}"
+        self._key = "y" if danger else "enter"
+        self._words = f"Press y to {words}" if danger else f"Enter: {words}"
+
+    @property
+    def words(self) -> str:
+        return self._words
 
     def render(self) -> Content:
         return system_text(f" {self._words} ", "bold reverse" if self.has_focus else "$foreground-muted")
@@ -56,15 +61,20 @@ class OperationForm(Dialog[BaseModel | None]):
     ]
 
     def __init__(
-        self, action: Action, about: Content, subject: dict[str, str], link: Link, record: Record | None = None
+        self,
+        action: Action,
+        about: Content,
+        subject: Mapping[str, str | tuple[str, ...]],
+        link: Link,
+        fields: tuple[FormField, ...],
     ) -> None:
-        """`subject` is what the operation addresses; `record` is what is known of it now."""
+        """`subject` is what the operation addresses; `fields` is what else it has to be told."""
         super().__init__()
         self._action = action
         self._about: Content = about
         self._subject = subject
         self._link = link
-        self._fields = form_fields(action.operation, record)
+        self._fields = fields
         self._asking = False
 
     def compose(self) -> ComposeResult:
@@ -77,9 +87,16 @@ class OperationForm(Dialog[BaseModel | None]):
                         yield Static(_label(field), classes="label")
                         yield Input(value=field.default, id=f"field-{field.name}", compact=True)
                         yield Static(system_text(""), id=f"problem-{field.name}", classes="problem")
-            yield DoIt(self._action)
+            yield self._do_it_here()
             yield Static(system_text(""), id="refusal", classes="problem")
             yield Static(system_text("↑ ↓ move   Esc leave without doing it", "$foreground-muted"), classes="hint")
+
+    def _do_it_here(self) -> DoIt:
+        return DoIt(self._action.title.lower(), danger=self._action.danger)
+
+    async def _answer(self, request: Request) -> BaseModel:
+        answer: BaseModel = await self._link.call(self._action.operation, request)
+        return answer
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -96,7 +113,7 @@ class OperationForm(Dialog[BaseModel | None]):
         self.focus_next()
 
     @on(DoIt.Pressed)
-    def _do_it(self) -> None:
+    def _pressed(self) -> None:
         if self._asking:
             return
         typed = {field.name: self.query_one(f"#field-{field.name}", Input).value for field in self._fields}
@@ -115,9 +132,9 @@ class OperationForm(Dialog[BaseModel | None]):
         self._ask(request)
 
     @work
-    async def _ask(self, request: BaseModel) -> None:
+    async def _ask(self, request: Request) -> None:
         try:
-            answer: BaseModel = await self._link.call(self._action.operation, request)
+            answer = await self._answer(request)
         except ConsoleError as error:
             self._asking = False
             self._refuse(str(error))

@@ -11,6 +11,7 @@ from textual.widgets import Footer
 from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.records import Record
 from agent_console.repository.port import Change
+from agent_console.tui.actions import row_actions
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.facts import FactSheet, Heading
 from agent_console.tui.link import GONE, LinkState, LinkStatus
@@ -34,6 +35,7 @@ class DetailScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Back", id="detail.close"),
+        Binding("a", "act", "Actions", id="detail.act"),
         Binding("w", "below('jobs')", "Its jobs", id="detail.jobs"),
         Binding("s", "below('sessions')", "Its sessions", id="detail.sessions"),
         Binding("down,j", "scroll_down", "Down", show=False, id="detail.down"),
@@ -64,7 +66,12 @@ class DetailScreen(Screen[None]):
         yield Footer(show_command_palette=False, compact=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return parameters[0] in self._pane.kind.below if action == "below" else True
+        match action:
+            case "below":
+                return parameters[0] in self._pane.kind.below
+            case "act":
+                return not self._is_gone and self._pane.offers(row_actions)
+        return True
 
     def on_mount(self) -> None:
         self.follow(self._pane.link_status)
@@ -89,7 +96,9 @@ class DetailScreen(Screen[None]):
     def heard(self, change: Change) -> None:
         """Something may have changed; it is looked at with the next step."""
         self._dirty = True
-        self._dirty_parts |= {name for name, so_far in self._parts.items() if so_far.part.is_touched_by(change)}
+        itself = str(getattr(self._record, self._pane.kind.key))
+        parts = ((name, so_far.part) for name, so_far in self._parts.items())
+        self._dirty_parts |= {name for name, part in parts if part.is_touched_by(change, itself)}
 
     def step(self) -> None:
         if self._is_gone:
@@ -108,9 +117,10 @@ class DetailScreen(Screen[None]):
     @work(group=ITSELF)
     async def _fetch(self) -> None:
         try:
-            self._record = await self._pane.fetch_one(self._record)
+            self._take(await self._pane.fetch_one(self._record))
         except NotFound:
             self._is_gone = True
+            self.refresh_bindings()
             self._panel.set_stale(True)
         except GONE:
             self._dirty = True
@@ -120,15 +130,25 @@ class DetailScreen(Screen[None]):
             return
         self.tick()
 
+    def _take(self, record: Record) -> None:
+        """What a part asks may depend on how the thing stands: then it has to be asked anew."""
+        parts = ((name, so_far.part) for name, so_far in self._parts.items())
+        self._dirty_parts |= {name for name, part in parts if part.asked(record) != part.asked(self._record)}
+        self._record = record
+
     async def _fetch_part(self, name: str) -> None:
         so_far = self._parts[name]
         try:
-            self._parts[name] = so_far.answered(await self._pane.fetch_part(so_far.part, self._record))
+            answer = await self._pane.fetch_part(so_far.part, self._record, so_far.answer)
+            self._parts[name] = so_far.answered(answer)
         except ConsoleError as error:
             self._parts[name] = so_far.failed(str(error))
             if isinstance(error, GONE):
                 self._dirty_parts.add(name)
         self.tick()
+
+    def action_act(self) -> None:
+        self.post_message(ListPane.ActionWanted(self._pane, self._pane.subject(self._record)))
 
     def action_below(self, name: str) -> None:
         self.post_message(ListPane.ListWanted(self._pane.kind.below[name](self._record)))

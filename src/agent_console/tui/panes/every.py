@@ -10,6 +10,7 @@ from agent_console.tui.panes.derived import derived_kind
 from agent_console.tui.panes.jobs import JOBS
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.panes.queue_pane import pane_of
 from agent_console.tui.panes.settings import SETTINGS
 from agent_console.tui.panes.upcoming import UPCOMING
 
@@ -30,4 +31,4 @@ MORE: dict[str, ListKind] = {
 
 
 def every_pane(link: Link, clock: Clock, *, read_only: bool) -> tuple[ListPane, ...]:
-    return tuple(ListPane(kind, link, clock, read_only=read_only) for kind in WITH_A_KEY)
+    return tuple(pane_of(kind, link, clock, read_only=read_only) for kind in WITH_A_KEY)

@@ -18,6 +18,8 @@ from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
 from agent_console.tui.looks import job_status, progress_bar
+from agent_console.tui.panes.job_story import STORY
+from agent_console.tui.panes.job_why import WHY
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 
@@ -122,15 +124,20 @@ def job_facts(job: Job, now: datetime) -> FactSheet:
         Fact("priority", system_text(str(job.priority))),
         Fact("tool", agent_text(job.tool or "-", limit=100)),
         Fact("created", agent_text(f"{ago(job.created_at, now)} ago by {job.created_by or '-'}", limit=300)),
-        Fact("started", system_text(f"{ago(job.started_at, now)} ago" if job.started_at else "-")),
-        Fact("ended", system_text(f"{ago(job.finished_at, now)} ago" if job.finished_at else "-")),
-        Heading(system_text("payload, as given", "bold")),
     ]
+    if job.started_at is not None:
+        facts.append(Fact("started", system_text(f"{ago(job.started_at, now)} ago")))
+    if job.finished_at is not None:
+        facts.append(Fact("ended", system_text(f"{ago(job.finished_at, now)} ago")))
+    return FactSheet(tuple(facts))
+
+
+def job_payload(job: Job, _now: datetime) -> FactSheet:
     text = json.dumps(redact_json(dict(job.payload)), indent=2, ensure_ascii=False)
     if len(text) > PAYLOAD_SHOWN:
         more = f"… {len(text) - PAYLOAD_SHOWN:,} characters more (agent-console jobs get -o json)"
         text = f"{text[:PAYLOAD_SHOWN]}\n{more}"
-    return FactSheet((*facts, Quote(agent_block(text))))
+    return FactSheet((Heading(system_text("payload, as given", "bold")), Quote(agent_block(text))))
 
 
 JOBS = ListKind(
@@ -145,8 +152,11 @@ JOBS = ListKind(
     asked=lambda row_id: JobAsked(job_id=JobId.parse(row_id)),
     cells=job_cells,
     facts=job_facts,
+    origin=job_payload,
+    parts=(WHY, STORY),
     empty="No jobs here.\nPut one into the queue: agent-console jobs create --help",
     groups=GROUPS,
+    whole=": new ones, all that match, and the queue itself (pause, resume)",
 )
 
 

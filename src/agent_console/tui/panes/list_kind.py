@@ -39,7 +39,8 @@ class ListKind:
     A detail tells the `facts`, then the `parts` that are asked for when it is opened, then the `origin`, which
     is wanted least. `remark` is said of a thing where something is about to be done to it. `below` are the lists
     that belong to one row, `beside` those that belong to the list, `above` is the pane to go back to. Where a
-    row already tells everything, `enter_acts`: Enter goes on to what can be done.
+    row already tells everything, `enter_acts`: Enter goes on to what can be done. `whole` is added to the title
+    where something is about to be done without a row.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ListKind:
     beside: "Mapping[str, ListKind]" = field(default_factory=dict)
     above: str = ""
     enter_acts: bool = False
+    whole: str = ""
 
     @property
     def key(self) -> str:

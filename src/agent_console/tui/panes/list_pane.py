@@ -26,9 +26,16 @@ from agent_console.tui.link import Clock, Link, LinkState, LinkStatus
 from agent_console.tui.loaded import ListSoFar, LoadedRows
 from agent_console.tui.panes.detail_part import DetailPart, PartSoFar
 from agent_console.tui.panes.list_kind import ListKind
+from agent_console.tui.subject import Subject
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.virtual_table import VirtualTable
-from agent_console.tui.widgets.virtual_table_messages import CursorMoved, NearEnd, RowChosen
+from agent_console.tui.widgets.virtual_table_messages import (
+    CursorMoved,
+    MarksChanged,
+    NearEnd,
+    RowChosen,
+    TooManyToMark,
+)
 
 SIDE_BY_SIDE = 120
 """From this many columns on the detail stands beside the list."""
@@ -66,12 +73,12 @@ class ListPane(Vertical):
             self.record = record
 
     class ActionWanted(Message):
-        """Somebody wants to do something to one thing, or to the list when there is no record."""
+        """Somebody wants to do something to what the key was pressed on."""
 
-        def __init__(self, pane: "ListPane", record: Record | None) -> None:
+        def __init__(self, pane: "ListPane", subject: Subject) -> None:
             super().__init__()
             self.pane = pane
-            self.record = record
+            self.subject = subject
 
     class ListWanted(Message):
         """Somebody wants to see another list."""
@@ -129,9 +136,9 @@ class ListPane(Vertical):
         """What can't be done now, by this role or on a read-only profile is not on the menu, not refused later."""
         match action:
             case "act":
-                return self._had_rows and self._offers(row_actions)
+                return self._had_rows and self.offers(row_actions)
             case "new":
-                return self._offers(list_actions)
+                return self.offers(list_actions)
             case "next_group":
                 return len(self.kind.groups) > 1
             case "below":
@@ -142,7 +149,8 @@ class ListPane(Vertical):
                 return bool(self.kind.above)
         return True
 
-    def _offers(self, choices: Callable[[AnyOperation, Role], tuple[Action, ...]]) -> bool:
+    def offers(self, choices: Callable[[AnyOperation, Role], tuple[Action, ...]]) -> bool:
+        """Whether there is anything among these choices that can be done from here, by this role, now."""
         if self._read_only or self._link.me is None or self._link.status.state is not LinkState.UP:
             return False
         return bool(choices(self.kind.list_operation, self._link.me.role))
@@ -221,12 +229,8 @@ class ListPane(Vertical):
         answer: Record = await self._link.call(self.kind.get_operation, asked)
         return answer
 
-    async def fetch_part(self, part: DetailPart, record: Record) -> BaseModel | None:
-        asked = part.asked(record)
-        if asked is None:
-            return None
-        answer: BaseModel = await self._link.call(part.operation, asked)
-        return answer
+    async def fetch_part(self, part: DetailPart, record: Record, known: BaseModel | None) -> BaseModel | None:
+        return await part.fetch(self._link, record, known)
 
     def _take(self, loaded: ListSoFar[Record]) -> None:
         self._loaded = loaded
@@ -249,7 +253,11 @@ class ListPane(Vertical):
         count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if self._fetched else "…"
         group = self.kind.groups[self._group].title
         title = system_text(f"{self.kind.title} ", "bold")
-        return title + system_text(f"{count} {group}".rstrip() + self._above(), "$foreground-muted")
+        shown = title + system_text(f"{count} {group}".rstrip(), "$foreground-muted")
+        if self.table.marks:
+            # What a key does depends on it, also when the marked rows are out of sight.
+            shown += system_text(f"   ● {len(self.table.marks):,} marked, Esc unmarks", "bold")
+        return shown + system_text(self._above(), "$foreground-muted")
 
     def _above(self) -> str:
         """The cursor's line stays where it is, so what comes in above it is out of sight; say that it is there."""
@@ -274,8 +282,8 @@ class ListPane(Vertical):
         record = self.record(message.row_id)
         if record is None:
             return
-        acts = self.kind.enter_acts and self._offers(row_actions)
-        self.post_message(self.ActionWanted(self, record) if acts else self.Opened(self, record))
+        acts = self.kind.enter_acts and self.offers(row_actions)
+        self.post_message(self.ActionWanted(self, self.subject(record)) if acts else self.Opened(self, record))
 
     @on(CursorMoved)
     def _moved(self) -> None:
@@ -289,9 +297,27 @@ class ListPane(Vertical):
         row_id = self.table.cursor_id
         return None if row_id is None else self.record(row_id)
 
+    @on(MarksChanged)
+    def _marked(self) -> None:
+        self._show_heading()
+
+    @on(TooManyToMark)
+    def _too_many(self, message: TooManyToMark) -> None:
+        words = f"More than {message.limit:,} rows can't be marked; n does it to all that match a filter."
+        self.notify(system_text(words).plain, severity="warning", markup=False)
+
+    def subject(self, record: Record | None = None, marked: tuple[Record, ...] = ()) -> Subject:
+        query = self.kind.query(self.kind.groups[self._group].key, 1, None)
+        return Subject(self.kind, query, record, marked)
+
+    def _marked_records(self) -> tuple[Record, ...]:
+        """In the order of the list."""
+        places = sorted(place for mark in self.table.marks if (place := self._loaded.index_of(mark)) is not None)
+        return tuple(self._loaded.records[place] for place in places)
+
     def action_act(self) -> None:
         if (record := self._at_cursor()) is not None:
-            self.post_message(self.ActionWanted(self, record))
+            self.post_message(self.ActionWanted(self, self.subject(record, self._marked_records())))
 
     def action_below(self, name: str) -> None:
         if (record := self._at_cursor()) is not None:
@@ -304,7 +330,7 @@ class ListPane(Vertical):
         self.post_message(self.Left(self.kind.above))
 
     def action_new(self) -> None:
-        self.post_message(self.ActionWanted(self, None))
+        self.post_message(self.ActionWanted(self, self.subject()))
 
     def action_next_group(self) -> None:
         if self._link.status.state is not LinkState.UP:

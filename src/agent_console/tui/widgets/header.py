@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from agent_console.domain.spans import span
+from agent_console.domain.spans import ago, span
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.link import NOT_YET, LinkState, LinkStatus
 from agent_console.tui.looks import pool_badge
@@ -16,11 +16,13 @@ from agent_console.tui.looks import pool_badge
 if TYPE_CHECKING:
     from agent_console.domain.agents import PoolStatus
     from agent_console.domain.identity import Myself
+    from agent_console.domain.pausing import Pause
 
 FRESH_SECONDS = 10
 PROFILE_CHARACTERS = 30
 TEAM_CHARACTERS = 30
 PERSON_CHARACTERS = 50
+REASON_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class HeaderFacts:
         if self.answered_at is None or self.now is None:
             return None
         return (self.now - self.answered_at).total_seconds()
+
+    @property
+    def pause(self) -> "Pause | None":
+        return None if self.pool is None else self.pool.pause
 
 
 @dataclass(frozen=True)
@@ -109,18 +115,34 @@ def header_line(facts: HeaderFacts, width: int) -> Content:
     return (left.pad_right(max(1, width - left.cell_length - link.cell_length)) + link).truncate(width, pad=True)
 
 
+def pause_line(facts: HeaderFacts, width: int) -> Content | None:
+    """That nothing is claimed, since when and why. It has a line of its own, so that nothing crowds it out."""
+    pause = facts.pause
+    if pause is None:
+        return None
+    since = "" if facts.now is None else f" for {ago(pause.since, facts.now)}"
+    line = system_text(f" ‖ Queue paused ({pause.mode.value}){since}")
+    if pause.by:
+        line += agent_text(f" by {pause.by}", limit=PERSON_CHARACTERS)
+    line += system_text(": ") + agent_text(pause.reason, limit=REASON_CHARACTERS)
+    # Reversed rather than coloured behind: it is read on any palette, and without any.
+    style = "$foreground-muted" if facts.link.state is not LinkState.UP else "bold reverse $text-warning"
+    return line.truncate(width, ellipsis=True, pad=True).stylize(style)
+
+
 class HeaderBar(Widget):
-    DEFAULT_CSS = "HeaderBar { height: 1; }"
+    DEFAULT_CSS = "HeaderBar { height: 1; } HeaderBar.paused { height: 2; }"
 
     facts: reactive[HeaderFacts | None] = reactive(None, repaint=False)
 
     def __init__(self, facts: HeaderFacts) -> None:
-        super().__init__()
+        super().__init__(classes="paused" if facts.pause else None)
         self._painted = system_text("")
         self.set_reactive(HeaderBar.facts, facts)
 
     def watch_facts(self) -> None:
         """Only a line that reads differently is painted again."""
+        self.set_class(self.facts is not None and self.facts.pause is not None, "paused")
         if not self._line().is_same(self._painted):
             self.refresh()
 
@@ -131,4 +153,5 @@ class HeaderBar(Widget):
     def _line(self) -> Content:
         if self.facts is None:
             return system_text("")
-        return header_line(self.facts, self.size.width)
+        line, paused = header_line(self.facts, self.size.width), pause_line(self.facts, self.size.width)
+        return line if paused is None else system_text("\n").join([line, paused])

@@ -83,6 +83,7 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("end,G", "last_row", "Last", show=False, id="table.last"),
         Binding("space", "toggle_mark", "Mark", show=False, id="table.mark"),
         Binding("asterisk", "toggle_all_marks", "Mark all or none", show=False, id="table.mark_all"),
+        Binding("escape", "unmark", "Unmark", show=False, id="table.unmark"),
         Binding("enter", "choose_row", "Open", id="table.open"),
     ]
 
@@ -169,7 +170,12 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
     # Keys and mouse
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._cursor_id is not None if action == "choose_row" else True
+        match action:
+            case "choose_row":
+                return self._cursor_id is not None
+            case "unmark":
+                return bool(self._marks)
+        return True
 
     def action_cursor_up(self) -> None:
         self._move_cursor(self._cursor_index - 1)
@@ -202,6 +208,9 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
             self._tell(TooManyToMark(self, count, MARK_ALL_LIMIT))
         else:
             self._set_marks(frozenset(self._source.row_at(index).id for index in range(count)))
+
+    def action_unmark(self) -> None:
+        self.unmark_all()
 
     def action_choose_row(self) -> None:
         if self._cursor_id is not None:
