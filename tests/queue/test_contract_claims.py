@@ -5,6 +5,8 @@ import pytest
 from agent_console.domain.ids import JobId
 from agent_console.domain.states import JobStatus
 from agent_console.repository.port import Repository
+from agent_console.repository.postgres.duties import DUTIES, do_round
+from agent_console.repository.postgres.repository import PostgresRepository
 from tests.queue.crew import Crew, claim, take, take_running
 
 
@@ -166,3 +168,16 @@ async def test_a_job_written_without_the_newer_columns_is_claimed_like_any_other
 
     assert (job.type, job.priority, job.attempt, job.max_attempts) == ("old", 0, 1, 3)
     assert (job.required_capabilities, job.max_run_seconds) == ((), 14_400)
+
+
+@pytest.mark.rule("U000-44", "R000-152")
+async def test_without_an_agent_nobody_does_a_job(direct_crew: Crew) -> None:
+    made = await direct_crew.enqueue()
+    assert isinstance(direct_crew.operator, PostgresRepository)
+    before = direct_crew.row(made.id)
+
+    for duty in DUTIES:
+        await do_round(duty, direct_crew.operator.backend)
+
+    assert direct_crew.row(made.id) == before
+    assert direct_crew.story(made.id) == [(None, "queued")]

@@ -12,6 +12,7 @@ from agent_console.domain.working import Ended, EventLine, JobDone, JobLines, Jo
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.operations.working import JOBS_COMPLETE, JOBS_LOG, JOBS_PROGRESS
 from agent_console.repository.port import Repository
+from agent_console.repository.postgres.gathering import AT_MOST
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.queue.crew import Row, claim, take_running, until
@@ -47,7 +48,8 @@ ADD_JOBS = """
 
 
 async def test_whoever_asks_first_is_served_first(quiet: Fleet, backend: Backend) -> None:
-    agents = callers(backend, crowd(quiet, CALLERS))
+    """As long as one statement can take them all."""
+    agents = callers(backend, crowd(quiet, AT_MOST))
     await asyncio.gather(*(claim(agent) for agent in agents))
     quiet.execute(ADD_JOBS, quiet.team_id(), 30)
     backend.queue.book.forget(quiet.team_id())
