@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
-from agent_console.repository.postgres.queue_connections import GENERIC_PLANS
+from agent_console.repository.postgres.queue_connections import PLANNED_ONCE
 from tests.queue.crew import EMPTY
 from tests.queue.more_agents import AddedAgent, crowd
 from tests.support.fleet import Fleet
@@ -72,7 +72,7 @@ class Measured:
     """One session like those of the queue; what it does is undone."""
 
     def __init__(self, dsn: str) -> None:
-        self.connection = psycopg.connect(dsn, options=GENERIC_PLANS, row_factory=dict_row)
+        self.connection = psycopg.connect(dsn, options=PLANNED_ONCE, row_factory=dict_row)
 
     def do(self, statement: str, facts: Mapping[str, object] | None = None) -> list[DictRow]:
         cursor = self.connection.execute(statement.encode(), facts)

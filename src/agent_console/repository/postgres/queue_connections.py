@@ -10,8 +10,15 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from agent_console.domain.errors import DatabaseUnavailable
 from agent_console.repository.postgres.database import Database, connection_settings
 
-# Every statement here is the same each time, and a plan of its own costs more than running it.
-GENERIC_PLANS = "-c plan_cache_mode=force_generic_plan"
+# Every statement here is the same each time, and a plan of its own costs more than running it. All of them go by
+# key: a plan that was made while the queue was empty must still be right when it holds a million.
+PLANNED_ONCE = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "plan_cache_mode=force_generic_plan",
+        *("enable_seqscan=off", "enable_bitmapscan=off", "enable_hashjoin=off", "enable_mergejoin=off"),
+    )
+)
 
 
 class QueueConnections:
@@ -20,7 +27,7 @@ class QueueConnections:
     def __init__(self, database: Database, *, at_most: int = 6) -> None:
         self._database = database
         given = connection_settings(database.dsn)
-        given["options"] = f"{GENERIC_PLANS} {given['options']}"
+        given["options"] = f"{PLANNED_ONCE} {given['options']}"
         self._pool = AsyncConnectionPool(
             make_conninfo("", **given),
             min_size=0,
