@@ -85,6 +85,9 @@ async def test_a_worker_id_is_checked_when_it_is_given(crew: Crew) -> None:
     mine = await take(atlas, worker_id="atlas")
 
     assert refused.value.details["field"] == "worker_id"
+    assert crew.fleet.execute(
+        "select actor_type, decision, metadata from audit_log where action = 'worker.refused'"
+    ) == [("agent", "block", {"operation": "claims.take", "asked_as": "beacon"})]
     assert (left, mine.id) == ("queued", made.id)
 
 

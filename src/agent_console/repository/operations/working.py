@@ -1,5 +1,6 @@
 """What agents do with jobs. The story of each job tells these; they are no acts for the audit trail."""
 
+from agent_console.domain.audit import audit_action
 from agent_console.domain.permissions import Permission
 from agent_console.domain.working import (
     WAIT_SECONDS,
@@ -17,6 +18,9 @@ from agent_console.domain.working import (
     Reported,
 )
 from agent_console.repository.operations.declared import Answered, AnyOperation, Asked, Operation, Verb
+
+# Told when an agent asks in the name of another worker.
+WORKER_REFUSED = audit_action("worker.refused", "operation", "asked_as")
 
 CLAIMS_TAKE = Operation(
     name="claims.take",

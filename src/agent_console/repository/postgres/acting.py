@@ -4,11 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import func, select
+
+from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Forbidden
 from agent_console.domain.identity import Caller, WorkerAuthContext
 from agent_console.domain.ids import AgentId, ConnectorId, TeamId
+from agent_console.domain.kinds import Decision
 from agent_console.domain.permissions import Permission, require_permission
 from agent_console.domain.working import ClaimWanted
+from agent_console.repository.operations.working import WORKER_REFUSED
+from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.database import Database
 from agent_console.repository.postgres.identify import ByAgentKey, Identify, refused_credential, require_worker
 from agent_console.repository.postgres.lane_book import Routing
@@ -107,10 +113,28 @@ async def acting_agent(repository: "PostgresRepository", operation: str, worker_
     if caller.agent_id is None:
         raise Forbidden("Only an agent works on jobs.", hint="Use the agent's own key.")
     if worker_id is not None:
-        require_worker(caller, worker_id)
+        try:
+            require_worker(caller, worker_id)
+        except Forbidden:
+            await database.within_time(_tell_refused(database, caller, operation, worker_id))
+            raise
     return Acting(caller.team_id, caller.agent_id, worker=caller.worker)
 
 
 async def _caller(database: Database, identify: Identify) -> Caller:
     async with database.reading() as connection:
         return await identify(connection)
+
+
+async def _tell_refused(database: Database, caller: Caller, operation: str, worker_id: str) -> None:
+    """A refusal changes nothing, so its row has a transaction of its own."""
+    async with database.changing() as connection:
+        at = (await connection.execute(select(func.now()))).scalar_one()
+        event = AuditEvent(
+            WORKER_REFUSED,
+            "agent",
+            str(caller.agent_id),
+            metadata={"operation": operation, "asked_as": worker_id},
+            decision=Decision.BLOCK,
+        )
+        await audit.append_for(connection, caller.team_id, audit.actor_of(caller), event, at)
