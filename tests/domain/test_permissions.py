@@ -8,7 +8,8 @@ from agent_console.repository.operations import OPERATIONS
 
 TABLE = {
     Permission.SEE_FLEET: "admin operator viewer",
-    Permission.READ_THREADS: "admin operator viewer",
+    Permission.READ_THREADS: "admin operator viewer agent",
+    Permission.CONVERSE: "admin operator agent",
     Permission.READ_AUDIT: "admin operator viewer",
     Permission.WORK_QUEUE: "admin operator",
     Permission.DECIDE_APPROVALS: "admin operator",
@@ -30,7 +31,7 @@ def test_every_cell(role: Role, permission: Permission) -> None:
 
 
 def test_agents_never_decide_and_never_administer() -> None:
-    assert GRANTS[Role.AGENT] == {Permission.ACT_AS_AGENT}
+    assert GRANTS[Role.AGENT] == {Permission.ACT_AS_AGENT, Permission.READ_THREADS, Permission.CONVERSE}
 
 
 def test_reading_never_needs_more_than_a_viewer_has_but_for_tokens() -> None:

@@ -21,19 +21,23 @@ class Permission(StrEnum):
     DECIDE_APPROVALS = "decide_approvals"
     USE_THREADS = "use_threads"
     READ_THREADS = "read_threads"
+    CONVERSE = "converse"
     READ_AUDIT = "read_audit"
     ADMINISTER = "administer"
     ACT_AS_AGENT = "act_as_agent"
 
 
 _EVERYONE_WHO_READS = frozenset({Permission.SEE_FLEET, Permission.READ_THREADS, Permission.READ_AUDIT})
-_OPERATES = frozenset({Permission.WORK_QUEUE, Permission.DECIDE_APPROVALS, Permission.USE_THREADS})
+_OPERATES = frozenset(
+    {Permission.WORK_QUEUE, Permission.DECIDE_APPROVALS, Permission.USE_THREADS, Permission.CONVERSE}
+)
 
 GRANTS: Mapping[Role, frozenset[Permission]] = {
     Role.ADMIN: _EVERYONE_WHO_READS | _OPERATES | {Permission.ADMINISTER},
     Role.OPERATOR: _EVERYONE_WHO_READS | _OPERATES,
     Role.VIEWER: _EVERYONE_WHO_READS,
-    Role.AGENT: frozenset({Permission.ACT_AS_AGENT}),
+    # In threads an agent has only the rights that the thread gives it.
+    Role.AGENT: frozenset({Permission.ACT_AS_AGENT, Permission.READ_THREADS, Permission.CONVERSE}),
 }
 
 

@@ -16,6 +16,12 @@ class Topic(StrEnum):
     CONNECTORS = "connectors"
     COLLECTIONS = "collections"
     USERS = "users"
+    THREADS = "threads"
+    MESSAGES = "messages"
+    RUNS = "runs"
+    ROUTES = "routes"
+    APPROVALS = "approvals"
+    AUDIT = "audit"
     WORK = "work"
     EVERYTHING = "everything"
 

@@ -4,8 +4,23 @@ Server routes, the HTTP client, command-line verbs, console actions, key help, r
 permission table are all derived from these declarations; nothing else in the house names a path or a verb.
 """
 
-from agent_console.repository.operations import credentials, fleet, people, presence, sessions, storage, working
+from agent_console.repository.operations import (
+    approvals,
+    audit_trail,
+    credentials,
+    fleet,
+    people,
+    presence,
+    routes,
+    runs,
+    sessions,
+    storage,
+    threads,
+    working,
+)
 from agent_console.repository.operations.agents import AGENTS
+from agent_console.repository.operations.approvals import APPROVALS
+from agent_console.repository.operations.audit_trail import AUDIT_TRAIL
 from agent_console.repository.operations.credentials import CREDENTIALS
 from agent_console.repository.operations.declared import Answered, AnyOperation, Asked, Operation, Verb
 from agent_console.repository.operations.enqueueing import ENQUEUEING
@@ -25,8 +40,11 @@ from agent_console.repository.operations.job_acts import JOB_ACTS
 from agent_console.repository.operations.pausing import PAUSING
 from agent_console.repository.operations.people import PEOPLE
 from agent_console.repository.operations.presence import PRESENCE
+from agent_console.repository.operations.routes import ROUTES
+from agent_console.repository.operations.runs import RUNS
 from agent_console.repository.operations.sessions import SESSIONS
 from agent_console.repository.operations.storage import STORAGE
+from agent_console.repository.operations.threads import THREADS
 from agent_console.repository.operations.working import WORKING
 
 # /v1/agents/count has to be asked before /v1/agents/{agent_id}.
@@ -43,6 +61,11 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     + PAUSING
     + WORKING
     + EXPLAINING
+    + THREADS
+    + RUNS
+    + ROUTES
+    + APPROVALS
+    + AUDIT_TRAIL
 )
 NOUNS: dict[str, str] = (
     fleet.NOUNS
@@ -52,6 +75,11 @@ NOUNS: dict[str, str] = (
     | presence.NOUNS
     | sessions.NOUNS
     | working.NOUNS
+    | threads.NOUNS
+    | runs.NOUNS
+    | routes.NOUNS
+    | approvals.NOUNS
+    | audit_trail.NOUNS
 )
 
 __all__ = [

@@ -33,7 +33,8 @@ class Operation(Generic[Asked, Answered]):
     `name` is noun.verb and becomes the command line's `noun verb`. Fields of the request that stand in the
     path travel there; the others travel as the query of a GET and as the body of everything else. `audit`
     names the action that a changing operation writes in its own transaction; one that only `writes` changes
-    something that is no act of anybody's. A `public` one needs no credential, because it brings its own; a
+    something that is no act of anybody's; one that `tells` only reads, but somebody's reading may have to be
+    written down. A `public` one needs no credential, because it brings its own; a
     `danger` asks a person twice. `waits_seconds` is how much longer than usual the answer may take;
     `per_minute` is how often one credential may ask a server for it. A `batched` one takes a BatchRequest and
     answers with a Batch: one call is one step, and whoever wants all of it asks until there is no next. `fits`
@@ -52,6 +53,7 @@ class Operation(Generic[Asked, Answered]):
     created: bool = False
     public: bool = False
     writes: bool = False
+    tells: bool = False
     waits_seconds: float = 0.0
     per_minute: int | None = None
     batched: bool = False

@@ -9,11 +9,15 @@ from agent_console.repository.port import Change
 from agent_console.repository.postgres import (
     agent_changes,
     agents,
+    approvals,
+    audit_proof,
+    audit_trail,
     bulk_jobs,
     claiming,
     collections,
     connector_credentials,
     connectors,
+    delegation,
     disconnect,
     explaining,
     hosted,
@@ -22,16 +26,23 @@ from agent_console.repository.postgres import (
     jobs,
     many_jobs,
     me,
+    message_search,
+    messages,
     new_agents,
     operator_tokens,
+    participants,
     pausing,
     presence,
     queue_stats,
     registration,
     registration_tokens,
     reporting,
+    route_drafts,
+    routes,
+    runs,
     sessions,
     team_settings,
+    threads,
     users,
     worker_tokens,
 )
@@ -47,11 +58,15 @@ from agent_console.repository.postgres.work import Handler, Work, handler_of
 ANSWERING = (
     agent_changes,
     agents,
+    approvals,
+    audit_proof,
+    audit_trail,
     bulk_jobs,
     claiming,
     collections,
     connector_credentials,
     connectors,
+    delegation,
     disconnect,
     explaining,
     hosted,
@@ -60,16 +75,23 @@ ANSWERING = (
     jobs,
     many_jobs,
     me,
+    message_search,
+    messages,
     new_agents,
     operator_tokens,
+    participants,
     pausing,
     presence,
     queue_stats,
     registration,
     registration_tokens,
     reporting,
+    route_drafts,
+    routes,
+    runs,
     sessions,
     team_settings,
+    threads,
     users,
     worker_tokens,
 )
@@ -130,7 +152,9 @@ class PostgresRepository:
         self, operation: Operation[Asked, Any], handler: Handler[Asked, Answered], request: Asked
     ) -> Answered:
         database = self._backend.database
-        async with database.changing() if operation.changes else database.reading() as connection:
+        async with (
+            database.changing() if operation.changes or operation.tells else database.reading() as connection
+        ):
             caller = None if operation.public else await self._identify(connection)
             if caller is not None and operation.permission is not None:
                 require_permission(caller.role, operation.permission, operation.name)

@@ -1,0 +1,1 @@
+"""Delegations that wait for a person, and the one decision each of them gets."""

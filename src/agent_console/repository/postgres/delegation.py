@@ -1,0 +1,1 @@
+"""One agent asks another: every check in its order, every outcome written down."""

@@ -1,0 +1,1 @@
+"""What a draft of the policy would change, and the policy as one file."""

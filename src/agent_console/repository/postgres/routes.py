@@ -1,0 +1,1 @@
+"""A2A routes, each edit a new version."""

@@ -1,0 +1,1 @@
+"""Threads: made, listed, archived; only whom a thread's rights let in learns that it is there."""
