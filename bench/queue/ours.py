@@ -57,6 +57,8 @@ ADD_FINISHED = """
       cross join (select * from lanes limit 1) as l
 """
 
+HEARD = "update agent_runtime set presence = 'online', last_heartbeat_at = now()"
+
 Work = Callable[[Repository, Tally], Awaitable[None]]
 
 
@@ -75,6 +77,11 @@ class Team:
     @property
     def app_dsn(self) -> str:
         return with_role(self.dsn, APP)
+
+    def heard(self) -> None:
+        """As if every agent had just been heard: work that nobody seems to do any more is given to others."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(HEARD)
 
     def add_finished(self, jobs: int) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -152,6 +159,7 @@ async def agents_at_work(repositories: Sequence[Repository], work: Work = in_one
 def gathered(team: Team, name: str = GATHERED, work: Work = in_one_call) -> Contender:
     @asynccontextmanager
     async def working(workers: int) -> AsyncIterator[Tally]:
+        team.heard()
         backend = Backend(team.app_dsn, pool_size=SERVER_POOL)
         repositories = [PostgresRepository(backend, by_token(key)) for key in team.keys[:workers]]
         async with AsyncExitStack() as leaving:
@@ -169,6 +177,7 @@ def two_calls(team: Team) -> Contender:
 def one_by_one(team: Team) -> Contender:
     @asynccontextmanager
     async def working(workers: int) -> AsyncIterator[Tally]:
+        team.heard()
         async with AsyncExitStack() as leaving:
             backends = [Backend(team.app_dsn, pool_size=1) for _ in range(workers)]
             for backend in backends:

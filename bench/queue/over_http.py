@@ -39,6 +39,7 @@ def serving(dsn: str) -> Iterator[str]:
 def over_http(team: ours.Team, address: str) -> Contender:
     @asynccontextmanager
     async def working(workers: int) -> AsyncIterator[Tally]:
+        team.heard()
         async with AsyncExitStack() as leaving:
             agents = [HttpRepository(address, key.word) for key in team.keys[:workers]]
             for agent in agents:

@@ -34,56 +34,6 @@ create table lanes (
 );
 create index lanes_bound_idx on lanes (team_id, bound_agent_id) where bound_agent_id is not null;
 
--- Every rule that one row of jobs must keep, in one call. As twenty-six checks they were read anew from the catalogue
--- by every statement, which cost a claim more than all the rest of its work. Which one is broken is told by its name.
-create function job_fits(
-    type text, status text, priority integer, tool text, repository text, required_capabilities jsonb,
-    affinity_key text, idempotency_key text, agent_id uuid, claimed_by text, assigned_at timestamptz, started_at
-    timestamptz, finished_at timestamptz, lease_expires_at timestamptz, lease_seconds integer, attempt integer,
-    max_attempts integer, max_run_seconds integer, scheduled_for timestamptz, next_attempt_at timestamptz,
-    look_at timestamptz, progress jsonb, artifacts_path text, parent_job_id uuid, parent_kind text,
-    signing_secret_hash text, cancel_requested_at timestamptz
-) returns boolean
-language plpgsql immutable as $$
-declare
-    broken text;
-begin
-    broken := case
-        when (btrim(type) <> '' and char_length(type) <= 100) is false then 'jobs_type_given'
-        when (status in ('scheduled', 'queued', 'assigned', 'running', 'succeeded', 'failed', 'dead_letter', 'cancelled')) is false then 'jobs_status_known'
-        when (jsonb_typeof(required_capabilities) = 'array') is false then 'jobs_required_capabilities_array'
-        when (jsonb_typeof(progress) = 'object') is false then 'jobs_progress_object'
-        when (coalesce(nullif(progress -> 'percentage', 'null') between '0' and '100', true)) is false then 'jobs_progress_percentage'
-        when (attempt between 1 and max_attempts) is false then 'jobs_attempt_bound'
-        when (max_attempts between 1 and 100) is false then 'jobs_max_attempts_bounds'
-        when (priority between -1000 and 1000) is false then 'jobs_priority_bounds'
-        when (lease_seconds between 1 and 86400) is false then 'jobs_lease_bounds'
-        when (max_run_seconds between 1 and 604800) is false then 'jobs_max_run_bounds'
-        when ((status in ('assigned', 'running')) = (lease_expires_at is not null)) is false then 'jobs_lease_state'
-        when (case when status in ('assigned', 'running') then agent_id is not null and claimed_by is not null and assigned_at is not null when status in ('queued', 'scheduled') then agent_id is null and claimed_by is null and assigned_at is null and progress is null else claimed_by is null end) is false then 'jobs_owner_state'
-        when ((status in ('succeeded', 'failed', 'dead_letter', 'cancelled')) = (finished_at is not null)) is false then 'jobs_terminal_finish'
-        when (status <> 'running' or started_at is not null) is false then 'jobs_running_has_start'
-        when (status <> 'scheduled' or scheduled_for is not null) is false then 'jobs_scheduled_has_time'
-        when (case when status = 'queued' then look_at is not null and (look_at = '-infinity' or look_at is not distinct from next_attempt_at) when status = 'scheduled' then look_at is not null and (look_at = '-infinity' or look_at is not distinct from scheduled_for) when status in ('assigned', 'running') then look_at is not null and look_at > '-infinity' else look_at is null end) is false then 'jobs_look_state'
-        when (next_attempt_at is null or status = 'queued') is false then 'jobs_retry_waits_queued'
-        when (cancel_requested_at is null or status not in ('queued', 'scheduled')) is false then 'jobs_cancel_never_requeued'
-        when (parent_job_id is null or parent_kind is not null) is false then 'jobs_parent_whole'
-        when (parent_kind in ('refresh', 'retry')) is false then 'jobs_parent_kind_known'
-        when (signing_secret_hash ~ '^[0-9a-f]{64}$') is false then 'jobs_signing_secret_hash_sha256'
-        when (char_length(tool) <= 100) is false then 'jobs_tool_length'
-        when (char_length(repository) <= 500) is false then 'jobs_repository_length'
-        when (char_length(affinity_key) <= 255) is false then 'jobs_affinity_key_length'
-        when (char_length(idempotency_key) <= 255) is false then 'jobs_idempotency_key_length'
-        when (char_length(artifacts_path) <= 1000) is false then 'jobs_artifacts_path_length'
-    end;
-    if broken is not null then
-        raise exception 'new row for relation "jobs" violates check constraint "%"', broken
-            using errcode = 'check_violation', constraint = broken, table = 'jobs';
-    end if;
-    return true;
-end
-$$;
-
 create table jobs (
     team_id uuid not null,
     id uuid not null,
@@ -135,7 +85,6 @@ create table jobs (
     created_at timestamptz default now() not null,
     updated_at timestamptz default now() not null,
     constraint jobs_pkey primary key (team_id, id),
-    constraint jobs_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
     constraint jobs_lane_id_fkey foreign key (team_id, lane_id) references lanes (team_id, id),
     constraint jobs_collection_id_fkey foreign key (team_id, collection_id) references collections (team_id, id),
     constraint jobs_connector_id_fkey foreign key (team_id, connector_id) references connectors (team_id, id),
@@ -146,8 +95,7 @@ create table jobs (
     constraint jobs_created_by_user_id_fkey foreign key (team_id, created_by_user_id) references users (team_id, id),
     constraint jobs_requested_by_user_id_fkey foreign key (team_id, requested_by_user_id) references users (team_id, id),
     constraint jobs_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
-    constraint jobs_cancel_requested_by_user_id_fkey foreign key (team_id, cancel_requested_by_user_id) references users (team_id, id),
-    constraint jobs_fits check (job_fits(type, status, priority, tool, repository, required_capabilities, affinity_key, idempotency_key, agent_id, claimed_by, assigned_at, started_at, finished_at, lease_expires_at, lease_seconds, attempt, max_attempts, max_run_seconds, scheduled_for, next_attempt_at, look_at, progress, artifacts_path, parent_job_id, parent_kind, signing_secret_hash, cancel_requested_at))
+    constraint jobs_cancel_requested_by_user_id_fkey foreign key (team_id, cancel_requested_by_user_id) references users (team_id, id)
 );
 create index jobs_agent_idx on jobs (team_id, agent_id, id) where agent_id is not null;
 create index jobs_claim_order_idx on jobs (team_id, lane_id, (- priority), id) where look_at = '-infinity';
@@ -175,13 +123,10 @@ create table job_events (
     created_by_user_id uuid,
     created_at timestamptz default now() not null,
     constraint job_events_pkey primary key (team_id, id),
-    constraint job_events_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
-    constraint job_events_job_id_fkey foreign key (team_id, job_id) references jobs (team_id, id) on delete cascade,
-    constraint job_events_level_known check (level in ('info', 'warn', 'error')),
-    constraint job_events_message_given check (btrim(message) <> ''),
-    constraint job_events_payload_object check (jsonb_typeof(payload) = 'object')
+    constraint job_events_job_id_fkey foreign key (team_id, job_id) references jobs (team_id, id) on delete cascade
 );
 create index job_events_job_seq_idx on job_events (team_id, job_id, seq);
+create index job_events_worse_idx on job_events (team_id, job_id, seq) where level <> 'info';
 
 create table job_results (
     team_id uuid not null,
@@ -200,29 +145,122 @@ create table job_results (
     constraint job_results_result_object check (jsonb_typeof(result) = 'object')
 );
 
--- A payload never changes, and a large one is not to be read again with every change of its job.
-create function refuse_payload() returns trigger
-language plpgsql as $$
+-- Every rule that one row of jobs must keep; the name of the first that is broken. They are no checks of the table:
+-- PostgreSQL reads each check anew from the catalogue for every statement, which cost a claim more than all its work.
+create function broken_job_rule(job jobs) returns text
+language plpgsql immutable as $$
 begin
-    raise exception 'new row for relation "jobs" violates check constraint "jobs_payload_object"'
-        using errcode = 'check_violation', constraint = 'jobs_payload_object', table = 'jobs';
+    return case
+        when (jsonb_typeof(job.payload) = 'object') is false then 'jobs_payload_object'
+        when (get_byte(uuid_send(job.id), 6) >> 4 = 7) is false then 'jobs_id_v7'
+        when (btrim(job.type) <> '' and char_length(job.type) <= 100) is false then 'jobs_type_given'
+        when (job.status in ('scheduled', 'queued', 'assigned', 'running', 'succeeded', 'failed', 'dead_letter', 'cancelled')) is false then 'jobs_status_known'
+        when (jsonb_typeof(job.required_capabilities) = 'array') is false then 'jobs_required_capabilities_array'
+        when (jsonb_typeof(job.progress) = 'object') is false then 'jobs_progress_object'
+        when (coalesce(nullif(job.progress -> 'percentage', 'null') between '0' and '100', true)) is false then 'jobs_progress_percentage'
+        when (job.attempt between 1 and job.max_attempts) is false then 'jobs_attempt_bound'
+        when (job.max_attempts between 1 and 100) is false then 'jobs_max_attempts_bounds'
+        when (job.priority between -1000 and 1000) is false then 'jobs_priority_bounds'
+        when (job.lease_seconds between 1 and 86400) is false then 'jobs_lease_bounds'
+        when (job.max_run_seconds between 1 and 604800) is false then 'jobs_max_run_bounds'
+        when ((job.status in ('assigned', 'running')) = (job.lease_expires_at is not null)) is false then 'jobs_lease_state'
+        when (case when job.status in ('assigned', 'running') then job.agent_id is not null and job.claimed_by is not null and job.assigned_at is not null when job.status in ('queued', 'scheduled') then job.agent_id is null and job.claimed_by is null and job.assigned_at is null and job.progress is null else job.claimed_by is null end) is false then 'jobs_owner_state'
+        when ((job.status in ('succeeded', 'failed', 'dead_letter', 'cancelled')) = (job.finished_at is not null)) is false then 'jobs_terminal_finish'
+        when (job.status <> 'running' or job.started_at is not null) is false then 'jobs_running_has_start'
+        when (job.status <> 'scheduled' or job.scheduled_for is not null) is false then 'jobs_scheduled_has_time'
+        when (case when job.status = 'queued' then job.look_at is not null and (job.look_at = '-infinity' or job.look_at is not distinct from job.next_attempt_at) when job.status = 'scheduled' then job.look_at is not null and (job.look_at = '-infinity' or job.look_at is not distinct from job.scheduled_for) when job.status in ('assigned', 'running') then job.look_at is not null and job.look_at > '-infinity' else job.look_at is null end) is false then 'jobs_look_state'
+        when (job.next_attempt_at is null or job.status = 'queued') is false then 'jobs_retry_waits_queued'
+        when (job.cancel_requested_at is null or job.status not in ('queued', 'scheduled')) is false then 'jobs_cancel_never_requeued'
+        when (job.parent_job_id is null or job.parent_kind is not null) is false then 'jobs_parent_whole'
+        when (job.parent_kind in ('refresh', 'retry')) is false then 'jobs_parent_kind_known'
+        when (job.signing_secret_hash ~ '^[0-9a-f]{64}$') is false then 'jobs_signing_secret_hash_sha256'
+        when (char_length(job.tool) <= 100) is false then 'jobs_tool_length'
+        when (char_length(job.repository) <= 500) is false then 'jobs_repository_length'
+        when (char_length(job.affinity_key) <= 255) is false then 'jobs_affinity_key_length'
+        when (char_length(job.idempotency_key) <= 255) is false then 'jobs_idempotency_key_length'
+        when (char_length(job.artifacts_path) <= 1000) is false then 'jobs_artifacts_path_length'
+    end;
 end
 $$;
-create trigger jobs_payload_object before insert or update of payload on jobs
-    for each row when (jsonb_typeof(new.payload) <> 'object') execute function refuse_payload();
 
--- Whoever puts a job in need not think of when it is looked at first.
-create function look_first() returns trigger
-language plpgsql as $$
+create function keeps_job_rules(job jobs) returns boolean
+language plpgsql immutable as $$
+declare
+    broken text := broken_job_rule(job);
 begin
-    new.look_at := case new.status when 'queued' then coalesce(new.next_attempt_at, '-infinity')
-                                   when 'scheduled' then new.scheduled_for
-                                   else new.lease_expires_at end;
-    return new;
+    if broken is not null then
+        raise exception 'new row for relation "jobs" violates check constraint "%"', broken
+            using errcode = 'check_violation', constraint = broken, table = 'jobs';
+    end if;
+    return true;
 end
 $$;
-create trigger jobs_look_first before insert on jobs
-    for each row when (new.look_at is null and new.finished_at is null) execute function look_first();
+
+create function keep_job_rules() returns trigger
+language plpgsql as $$
+begin
+    -- Whoever puts a job in need not think of when it is looked at first.
+    if tg_op = 'INSERT' and new.look_at is null and new.finished_at is null then
+        new.look_at := case new.status when 'queued' then coalesce(new.next_attempt_at, '-infinity')
+                                       when 'scheduled' then new.scheduled_for
+                                       else new.lease_expires_at end;
+    end if;
+    return case when keeps_job_rules(new) then new end;
+end
+$$;
+create trigger jobs_rules before insert or update of
+    id, type, priority, payload, tool, repository, required_capabilities, affinity_key, idempotency_key, max_attempts,
+    max_run_seconds, scheduled_for, parent_job_id, parent_kind, signing_secret_hash, cancel_requested_at on jobs
+    for each row execute function keep_job_rules();
+
+-- What moves a job touches none of those columns, and is asked only what its state has to keep. Each state has its own
+-- question, because a transaction pays for every question that it asks. Whatever is not plainly right is asked all.
+create function keep_job_state() returns trigger
+language plpgsql as $$
+begin
+    if new.status = 'running' then
+        if new.agent_id is not null and new.claimed_by is not null and new.assigned_at is not null
+           and new.started_at is not null and new.lease_expires_at is not null and new.finished_at is null
+           and new.next_attempt_at is null and new.look_at > '-infinity' and new.attempt between 1 and new.max_attempts
+           and new.lease_seconds between 1 and 86400 and new.progress is null and new.artifacts_path is null then
+            return new;
+        end if;
+    elsif new.status = 'succeeded' then
+        if new.finished_at is not null and new.claimed_by is null and new.lease_expires_at is null
+           and new.next_attempt_at is null and new.look_at is null and new.attempt between 1 and new.max_attempts
+           and new.lease_seconds between 1 and 86400 and new.progress is null and new.artifacts_path is null then
+            return new;
+        end if;
+    end if;
+    return case when keeps_job_rules(new) then new end;
+end
+$$;
+create trigger jobs_state_rules before update on jobs
+    for each row execute function keep_job_state();
+
+-- The same for events: one is added with every move of a job.
+create function keep_event_rules() returns trigger
+language plpgsql as $$
+declare
+    broken text;
+begin
+    if new.level in ('info', 'warn', 'error') and btrim(new.message) <> ''
+       and (new.payload is null or jsonb_typeof(new.payload) = 'object') and get_byte(uuid_send(new.id), 6) >> 4 = 7 then
+        return new;
+    end if;
+    broken := case when new.level not in ('info', 'warn', 'error') then 'job_events_level_known'
+                   when btrim(new.message) = '' then 'job_events_message_given'
+                   when jsonb_typeof(new.payload) <> 'object' then 'job_events_payload_object'
+                   else 'job_events_id_v7' end;
+    if new.level is null or new.message is null then
+        return new;
+    end if;
+    raise exception 'new row for relation "job_events" violates check constraint "%"', broken
+        using errcode = 'check_violation', constraint = broken, table = 'job_events';
+end
+$$;
+create trigger job_events_rules before insert on job_events
+    for each row execute function keep_event_rules();
 
 create trigger job_events_append_only before update or delete on job_events
     for each row execute function refuse_rewrite();

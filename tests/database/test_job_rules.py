@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -50,6 +51,7 @@ REFUSED = (
     param({"status": "done"}, "jobs_status_known", marks=mark.rule("R003-3")),
     param({"status": "QUEUED"}, "jobs_status_known", marks=mark.rule("R000-133")),
     param({"payload": ["a"]}, "jobs_payload_object", marks=mark.rule("R003-5")),
+    param({"id": uuid4()}, "jobs_id_v7"),
     param({"required_capabilities": {}}, "jobs_required_capabilities_array", marks=mark.rule("R000-67")),
     param(in_state("running", progress=["a"]), "jobs_progress_object"),
     *(
@@ -179,20 +181,73 @@ def test_a_refusal_reads_like_that_of_a_check_of_its_own(team: Team, changes: Ro
     assert told.message_primary == f'new row for relation "jobs" violates check constraint "{rule}"'
 
 
-def test_every_rule_of_the_function_and_every_trigger_that_refuses_is_tried(team: Team) -> None:
-    (function,) = team.execute("select prosrc from pg_proc where proname = 'job_fits'")
-    refusing = team.execute(
-        "select tgname from pg_trigger join pg_proc on pg_proc.oid = tgfoid"
-        " where tgrelid = 'jobs'::regclass and not tgisinternal and prosrc like %s",
-        "%check_violation%",
-    )
+# Everything that a move of a job writes, each with values that fit one state or another, or none.
+MOVED: dict[str, tuple[str | int | None, ...]] = {
+    "status": tuple(STATES),
+    "agent_id": (None,),
+    "claimed_by": (None, "atlas"),
+    "assigned_at": (None, "2026-03-01T03:00:00Z"),
+    "started_at": (None, "2026-03-01T03:00:00Z"),
+    "finished_at": (None, "2026-03-01T03:00:00Z"),
+    "lease_expires_at": (None, "2026-03-01T03:00:00Z"),
+    "next_attempt_at": (None, "2026-03-01T03:00:00Z"),
+    "look_at": (None, "-infinity", "2026-03-01T03:00:00Z"),
+    "lease_seconds": (None, 0, 1, 86400, 86401),
+    "attempt": (0, 1, 3, 4),
+    "progress": (None, '{"percentage": 101}', '{"percentage": 40}', "[]"),
+    "artifacts_path": (None, "x" * 1000, "x" * 1001),
+}
+
+
+@mark.parametrize("status", STATES)
+def test_a_move_is_refused_exactly_when_it_breaks_a_rule(team: Team, status: str) -> None:
+    """The short question that a move is asked lets nothing pass that the whole list would not."""
+    job = rows.add_job(team, **in_state(status, lease_seconds=120))
+
+    for column, values in MOVED.items():
+        for value in values:
+            change = f"update jobs set {column} = %s where id = %s"
+            (found,) = team.execute(
+                "select broken_job_rule(jsonb_populate_record(j,"
+                f" jsonb_build_object(%s::text, %s::{_kind(column)}))) as broken from jobs j where id = %s",
+                *(column, value, job["id"]),
+            )
+            told = None
+            try:
+                with team.connection.transaction(force_rollback=True):
+                    team.execute(change, value, job["id"])
+            except psycopg.errors.CheckViolation as refusal:
+                told = refusal.diag.constraint_name
+            assert told == found["broken"], (column, value)
+
+
+def _kind(column: str) -> str:
+    kinds = {"lease_seconds": "integer", "attempt": "integer", "progress": "jsonb"}
+    return kinds.get(column, "text")
+
+
+def test_every_rule_of_the_function_is_tried(team: Team) -> None:
+    (function,) = team.execute("select prosrc from pg_proc where proname = 'broken_job_rule'")
 
     named = set(re.findall(r"then '(jobs_\w+)'", str(function["prosrc"])))
 
     assert len(named) == str(function["prosrc"]).count("is false then")
-    assert named | {str(row["tgname"]) for row in refusing} == {str(case.values[1]) for case in REFUSED}
+    assert named == {str(case.values[1]) for case in REFUSED}
 
 
-def test_no_other_check_stands_beside_the_function(team: Team) -> None:
+def test_every_column_with_a_rule_is_looked_at_when_it_changes(team: Team) -> None:
+    """A move is asked for the columns it writes; all the others of the rules have to be named by the trigger."""
+    (function,) = team.execute("select prosrc from pg_proc where proname = 'broken_job_rule'")
+    named = team.execute(
+        "select attname from pg_trigger join pg_attribute on attrelid = tgrelid and attnum = any (tgattr)"
+        " where tgrelid = 'jobs'::regclass and tgname = 'jobs_rules'"
+    )
+
+    ruled = set(re.findall(r"job\.(\w+)", str(function["prosrc"])))
+
+    assert ruled == set(MOVED) | {str(row["attname"]) for row in named}
+
+
+def test_no_check_stands_beside_the_function(team: Team) -> None:
     """Each would be read anew from the catalogue by every statement."""
-    assert rows.checks_of(team, "jobs") == {"jobs_fits"}
+    assert rows.checks_of(team, "jobs", "job_events") == set()

@@ -9,6 +9,7 @@ from agent_console.domain.ids import JobId, TeamId
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.changes import CHANNEL, Announcer
 from agent_console.repository.postgres.database import Database
+from agent_console.repository.postgres.queue_connections import QueueConnections
 from tests.support.fleet import Fleet
 
 THE_END = "the end"
@@ -26,8 +27,8 @@ async def heard_before_the_end(listening: psycopg.AsyncConnection[TupleRow], fle
 
 
 async def test_a_hundred_changes_leave_in_few_notices(fleet: Fleet) -> None:
-    database = Database(fleet.working)
-    announcer = Announcer(database)
+    connections = QueueConnections(database := Database(fleet.working))
+    announcer = Announcer(connections)
     team_id = TeamId.new()
     async with await psycopg.AsyncConnection.connect(fleet.administration, autocommit=True) as listening:
         await listening.execute(f"listen {CHANNEL}".encode())
@@ -39,14 +40,15 @@ async def test_a_hundred_changes_leave_in_few_notices(fleet: Fleet) -> None:
         await announcer.close()
 
         heard = await heard_before_the_end(listening, fleet)
+    await connections.close()
     await database.close()
 
     assert 1 <= len(heard) <= 10
 
 
 async def test_what_was_said_last_is_still_told_when_closing(fleet: Fleet) -> None:
-    database = Database(fleet.working)
-    announcer = Announcer(database)
+    connections = QueueConnections(database := Database(fleet.working))
+    announcer = Announcer(connections)
     async with await psycopg.AsyncConnection.connect(fleet.administration, autocommit=True) as listening:
         await listening.execute(f"listen {CHANNEL}".encode())
         announcer.announce(TeamId.new(), Topic.AGENTS, JobId.new())
@@ -54,6 +56,7 @@ async def test_what_was_said_last_is_still_told_when_closing(fleet: Fleet) -> No
         await announcer.close()
 
         heard = await heard_before_the_end(listening, fleet)
+    await connections.close()
     await database.close()
 
     assert len(heard) == 1

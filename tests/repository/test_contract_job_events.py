@@ -68,6 +68,19 @@ async def test_who_follows_a_story_gets_each_new_line_once(repository: Repositor
     assert await followed(repository, JobEventQuery(job_id=job_id, after_seq=seen[-1].seq)) == []
 
 
+async def test_a_story_is_read_from_its_end(repository: Repository, fleet: Fleet) -> None:
+    job_id = fleet.first_job("running")
+    add_lines(fleet, job_id, 6)
+    whole = await followed(repository, JobEventQuery(job_id=job_id))
+
+    last = await repository.call(JOBS_EVENTS, JobEventQuery(job_id=job_id, newest=True, limit=4))
+    before = int(last.next or "")
+    rest = await repository.call(JOBS_EVENTS, JobEventQuery(job_id=job_id, newest=True, before_seq=before))
+
+    assert [*last.items, *rest.items] == whole[::-1]
+    assert rest.next is None
+
+
 async def test_a_level_finds_itself_and_what_is_worse(repository: Repository, fleet: Fleet) -> None:
     job_id = fleet.first_job("running")
     for level in EventLevel:

@@ -29,9 +29,12 @@ class JobEvent(Record):
 
 
 class JobEventQuery(Request):
-    """The story of a job, oldest first. To follow it, ask again after the last `seq` that was seen."""
+    """The story of a job, oldest first. To follow it, ask again after the last `seq` that was seen; to read it
+    from its end, ask for the newest, and then for those before the last `seq` that was seen."""
 
     job_id: JobId
     limit: int = Field(EVENTS_LIMIT, ge=1, le=EVENTS_LIMIT_MAX, description="How many lines at most.")
     after_seq: int | None = Field(None, ge=0, le=2**63 - 1, description="Only what came after this line.")
+    newest: bool = Field(False, description="Newest first instead of oldest first.")
+    before_seq: int | None = Field(None, ge=0, le=2**63 - 1, description="Only what came before this line.")
     level: EventLevel | None = Field(None, description="Only lines of this level or a worse one.")

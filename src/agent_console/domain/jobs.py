@@ -9,7 +9,7 @@ from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, JobId, RunId, UserId
 from agent_console.domain.kinds import ParentKind
 from agent_console.domain.pausing import Pause
-from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
+from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request, Storable
 from agent_console.domain.states import JobStatus
 
 MAX_RUN_SECONDS = 14_400
@@ -94,29 +94,33 @@ class JobAsked(Request):
 class NewJob(Request):
     """A job to be done. Without `bound_agent_id` any agent with the required capabilities may take it."""
 
-    type: Annotated[str, NotBlank] = Field(
+    type: Annotated[str, NotBlank, Storable] = Field(
         min_length=1, max_length=100, description="What kind of work, such as report."
     )
-    payload: dict[str, JsonValue] = Field(description="What the agent gets, a JSON object.")
+    payload: Annotated[dict[str, JsonValue], Storable] = Field(description="What the agent gets, a JSON object.")
     priority: int = Field(0, ge=-1000, le=1000, description="Higher is claimed first.")
-    required_capabilities: tuple[str, ...] = Field(
+    required_capabilities: Annotated[tuple[str, ...], Storable] = Field(
         (), max_length=50, description="What an agent must be able to do; repeat for several."
     )
     bound_agent_id: AgentId | None = Field(None, description="Only this agent may take it.")
     collection_id: CollectionId | None = Field(None, description="The collection it works on.")
     connector_id: ConnectorId | None = Field(None, description="The connector it needs.")
-    tool: Annotated[str, NotBlank] | None = Field(
+    tool: Annotated[str, NotBlank, Storable] | None = Field(
         None, min_length=1, max_length=100, description="The tool it runs."
     )
-    repository: str | None = Field(None, min_length=1, max_length=500, description="The repository it touches.")
-    affinity_key: str | None = Field(None, max_length=255, description="A soft preference for one agent.")
+    repository: Annotated[str, Storable] | None = Field(
+        None, min_length=1, max_length=500, description="The repository it touches."
+    )
+    affinity_key: Annotated[str, Storable] | None = Field(
+        None, max_length=255, description="A soft preference for one agent."
+    )
     max_attempts: int = Field(3, ge=1, le=100, description="Tries before it is a dead letter.")
     max_run_seconds: int = Field(
         MAX_RUN_SECONDS, ge=1, le=604_800, description="How long one try may take before it is ended."
     )
     signed: bool = Field(False, description="Its result is taken only with a valid signature.")
     scheduled_for: AwareDatetime | None = Field(None, description="Not before this time (ISO 8601).")
-    idempotency_key: str | None = Field(
+    idempotency_key: Annotated[str, Storable] | None = Field(
         None, min_length=1, max_length=255, description="The same key again gives the same job."
     )
     requested_by_user_id: UserId | None = Field(None, description="The person behind the request.")

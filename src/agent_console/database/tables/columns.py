@@ -91,10 +91,15 @@ def json_array(name: str, *, required: bool = True) -> Column[Any]:
     )
 
 
+def keyed(table: str) -> PrimaryKeyConstraint:
+    """The key (team_id, id)."""
+    return PrimaryKeyConstraint("team_id", "id", name=f"{table}_pkey")
+
+
 def primary(table: str) -> tuple[PrimaryKeyConstraint, CheckConstraint]:
-    """The key (team_id, id), and the rule that an id is a UUIDv7."""
+    """The key, and the rule that an id is a UUIDv7."""
     return (
-        PrimaryKeyConstraint("team_id", "id", name=f"{table}_pkey"),
+        keyed(table),
         CheckConstraint("get_byte(uuid_send(id), 6) >> 4 = 7", name=f"{table}_id_v7"),
     )
 

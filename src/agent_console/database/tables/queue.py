@@ -16,7 +16,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from agent_console.database.tables.columns import (
-    check,
     clean_list,
     created,
     in_team,
@@ -25,9 +24,9 @@ from agent_console.database.tables.columns import (
     json_array,
     json_object,
     key,
+    keyed,
     metadata,
     moment,
-    one_of,
     points,
     primary,
     ref,
@@ -47,7 +46,6 @@ from agent_console.domain.ids import (
     ResultId,
     RunId,
 )
-from agent_console.domain.kinds import EventLevel
 
 # What decides who may take a job, resolved when the job is enqueued so that a claim never compares sets.
 lanes = Table(
@@ -124,7 +122,7 @@ jobs = Table(
     user_ref("updated_by_user_id"),
     created(),
     updated(),
-    *primary("jobs"),
+    keyed("jobs"),
     # Its lane is of a team that exists, and so is the job: nobody has to lock the team's row for each of them.
     points("jobs", "lane_id", "lanes"),
     points("jobs", "collection_id", "collections"),
@@ -137,14 +135,7 @@ jobs = Table(
     points("jobs", "requested_by_user_id", "users"),
     points("jobs", "updated_by_user_id", "users"),
     points("jobs", "cancel_requested_by_user_id", "users"),
-    # Every rule that one row must keep is in one function: see the migration for why.
-    check(
-        "jobs_fits",
-        "job_fits(type, status, priority, tool, repository, required_capabilities, affinity_key, idempotency_key, "
-        "agent_id, claimed_by, assigned_at, started_at, finished_at, lease_expires_at, lease_seconds, "
-        "attempt, max_attempts, max_run_seconds, scheduled_for, next_attempt_at, look_at, progress, "
-        "artifacts_path, parent_job_id, parent_kind, signing_secret_hash, cancel_requested_at)",
-    ),
+    # Every rule that one row must keep stands in a trigger's function: see the migration for why.
     # Claim order within a lane. All ascending: the priority is negated so that one forward scan serves it.
     Index(
         "jobs_claim_order_idx",
@@ -208,12 +199,10 @@ job_events = Table(
     Column("attempt", Integer),
     user_ref("created_by_user_id"),
     created(),
-    *primary("job_events"),
+    keyed("job_events"),
     points("job_events", "job_id", "jobs", on_delete="CASCADE"),
-    one_of("job_events", "level", EventLevel),
-    check("job_events_message_given", "btrim(message) <> ''"),
-    is_object("job_events", "payload"),
     Index("job_events_job_seq_idx", "team_id", "job_id", "seq"),
+    Index("job_events_worse_idx", "team_id", "job_id", "seq", postgresql_where=text("level <> 'info'")),
 )
 
 job_results = Table(

@@ -115,7 +115,7 @@ JOBS_REPRIORITISE_MANY = Operation(
 )
 JOBS_EVENTS = Operation(
     name="jobs.events",
-    summary="The story of a job, oldest first.",
+    summary="The story of a job, oldest first, or newest first.",
     verb=Verb.GET,
     path="/v1/jobs/{job_id}/events",
     request=JobEventQuery,

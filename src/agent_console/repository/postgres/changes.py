@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from sqlalchemy import text
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import Id, TeamId
 from agent_console.repository.port import REFETCH, Change, Topic
-from agent_console.repository.postgres.database import Database, connection_settings
+from agent_console.repository.postgres.database import connection_settings
+from agent_console.repository.postgres.queue_connections import QueueConnections
 
 CHANNEL = "agent_console_changes"
 GATHER_SECONDS = 0.05
@@ -31,14 +31,14 @@ RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 # What a person watches. That a job may be claimed concerns only those who wait for one.
 FOR_PEOPLE = frozenset(Topic) - {Topic.WORK}
 
-NOTIFY = text("select pg_notify(:channel, notice) from unnest(cast(:notices as text[])) as notice")
+NOTIFY = "select pg_notify(%(channel)s, notice) from unnest(%(notices)s::text[]) as notice"
 
 
 class Announcer:
     """Says what changed, for every writer of the process, at most once per gathering."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, connections: QueueConnections) -> None:
+        self._connections = connections
         self._waiting: dict[tuple[TeamId, Topic], set[Id]] = {}
         self._speaking: asyncio.Task[None] | None = None
         self._at_once: dict[Topic, Callable[[TeamId, Id], None]] = {}
@@ -75,11 +75,7 @@ class Announcer:
             for (team, topic), ids in gathered.items()
         ]
         with suppress(ConsoleError):
-            await self._database.within_time(self._send(notices))
-
-    async def _send(self, notices: list[str]) -> None:
-        async with self._database.reading() as connection:
-            await connection.execute(NOTIFY, {"channel": CHANNEL, "notices": notices})
+            await self._connections.rows(NOTIFY, {"channel": CHANNEL, "notices": notices})
 
     async def close(self) -> None:
         """What was left with us is still said."""

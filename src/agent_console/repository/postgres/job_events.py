@@ -21,16 +21,22 @@ WORSE = {
 
 
 def story(team_id: TeamId, query: JobEventQuery) -> Select[Any]:
-    """One page in the order of job_events_job_seq_idx, with the names of those who wrote the lines."""
+    """One page in the order of job_events_job_seq_idx or job_events_worse_idx, with the names of the writers."""
     lines = select(job_events).where(job_events.c.team_id == team_id, job_events.c.job_id == query.job_id)
     if query.after_seq is not None:
         lines = lines.where(job_events.c.seq > query.after_seq)
+    if query.before_seq is not None:
+        lines = lines.where(job_events.c.seq < query.before_seq)
     if query.level is not None and (levels := WORSE[query.level]):
-        lines = lines.where(job_events.c.level.in_(levels))
-    page = lines.order_by(job_events.c.seq).limit(query.limit + 1).subquery()
+        lines = lines.where(job_events.c.level != EventLevel.INFO.value, job_events.c.level.in_(levels))
+    page = (
+        lines.order_by(job_events.c.seq.desc() if query.newest else job_events.c.seq)
+        .limit(query.limit + 1)
+        .subquery()
+    )
     writer = and_(users.c.team_id == page.c.team_id, users.c.id == page.c.created_by_user_id)
     named = select(page, users.c.full_name.label("created_by")).select_from(page.outerjoin(users, writer))
-    return named.order_by(page.c.seq)
+    return named.order_by(page.c.seq.desc() if query.newest else page.c.seq)
 
 
 @answers(JOBS_EVENTS)

@@ -4,7 +4,6 @@ from agent_console.domain.ids import AgentId, Id, JobId, LaneId, TeamId
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.acting import KnownAgents
 from agent_console.repository.postgres.changes import Announcer, Listener
-from agent_console.repository.postgres.database import Database
 from agent_console.repository.postgres.held_jobs import HeldJobs
 from agent_console.repository.postgres.lane_book import LaneBook
 from agent_console.repository.postgres.queue_connections import QueueConnections
@@ -19,9 +18,9 @@ TEND = "select * from tend_jobs(%(at_most)s)"
 
 
 class Queue:
-    def __init__(self, database: Database, announcer: Announcer, listener: Listener) -> None:
+    def __init__(self, connections: QueueConnections, announcer: Announcer, listener: Listener) -> None:
         self._announcer = announcer
-        self.connections = QueueConnections(database)
+        self.connections = connections
         self.book = LaneBook(self.connections)
         self.waiting = WaitingAgents(listener, self.book)
         self.turns = Turns(self.connections, self.book, announcer)
@@ -47,4 +46,3 @@ class Queue:
         await self.waiting.close()
         await self.turns.close()
         await self.held.close()
-        await self.connections.close()

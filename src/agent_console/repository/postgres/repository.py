@@ -3,6 +3,8 @@
 from collections.abc import AsyncGenerator
 from typing import Any, Self
 
+from agent_console import __version__
+from agent_console.domain.audit import NOWHERE, Place
 from agent_console.domain.permissions import require_permission
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change
@@ -52,6 +54,7 @@ from agent_console.repository.postgres.identify import Identify, by_name
 from agent_console.repository.postgres.own_pace import own_pace_of
 from agent_console.repository.postgres.presence import Heartbeats
 from agent_console.repository.postgres.queue import Queue
+from agent_console.repository.postgres.queue_connections import QueueConnections
 from agent_console.repository.postgres.work import Handler, Work, handler_of
 
 # Importing the modules is what fills the table of handlers.
@@ -102,10 +105,11 @@ class Backend:
 
     def __init__(self, dsn: str, *, listen_dsn: str | None = None, pool_size: int = 4) -> None:
         self.database = Database(dsn, pool_size=pool_size)
-        self.announcer = Announcer(self.database)
+        self.connections = QueueConnections(self.database)
+        self.announcer = Announcer(self.connections)
         self.listener = Listener(listen_dsn or dsn)
         self.heartbeats = Heartbeats(self.database, self.announcer)
-        self.queue = Queue(self.database, self.announcer, self.listener)
+        self.queue = Queue(self.connections, self.announcer, self.listener)
 
     async def ready(self) -> None:
         """Raise what keeps us from working: no database, or not the schema we know."""
@@ -117,15 +121,19 @@ class Backend:
         await self.heartbeats.close()
         await self.queue.close()
         await self.announcer.close()
+        await self.connections.close()
         await self.database.close()
 
 
 class PostgresRepository:
     """One caller's view of the database."""
 
-    def __init__(self, backend: Backend, identify: Identify, *, owns_backend: bool = False) -> None:
+    def __init__(
+        self, backend: Backend, identify: Identify, *, place: Place = NOWHERE, owns_backend: bool = False
+    ) -> None:
         self._backend = backend
         self._identify = identify
+        self._place = place
         self._owns_backend = owns_backend
 
     @property
@@ -136,6 +144,10 @@ class PostgresRepository:
     def identify(self) -> Identify:
         return self._identify
 
+    @property
+    def place(self) -> Place:
+        return self._place
+
     async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
         if (at_own_pace := own_pace_of(operation)) is not None:
             answer: Answered = await at_own_pace(self, request)
@@ -143,10 +155,15 @@ class PostgresRepository:
         return await self.in_one_transaction(operation, handler_of(operation), request)
 
     async def in_one_transaction(
-        self, operation: Operation[Asked, Any], handler: Handler[Asked, Answered], request: Asked
+        self,
+        operation: Operation[Asked, Any],
+        handler: Handler[Asked, Answered],
+        request: Asked,
+        *,
+        seconds: float | None = None,
     ) -> Answered:
         """Let the handler work for the caller, who must have the right to the operation."""
-        return await self._backend.database.within_time(self._answer(operation, handler, request))
+        return await self._backend.database.within_time(self._answer(operation, handler, request), seconds)
 
     async def _answer(
         self, operation: Operation[Asked, Any], handler: Handler[Asked, Answered], request: Asked
@@ -158,7 +175,7 @@ class PostgresRepository:
             caller = None if operation.public else await self._identify(connection)
             if caller is not None and operation.permission is not None:
                 require_permission(caller.role, operation.permission, operation.name)
-            work = Work(connection, caller)
+            work = Work(connection, caller, self._place)
             answer = await handler(work, request)
         for topic, row in work.notices:
             self._backend.announcer.announce(work.caller.team_id, topic, row)
@@ -188,4 +205,6 @@ def open_direct(
     dsn: str, *, listen_dsn: str | None = None, team: str | None = None, user: str | None = None
 ) -> PostgresRepository:
     """A direct session for one person; the first call makes the first connection."""
-    return PostgresRepository(Backend(dsn, listen_dsn=listen_dsn), by_name(team, user), owns_backend=True)
+    place = Place(user_agent=f"agent-console {__version__}")
+    backend = Backend(dsn, listen_dsn=listen_dsn)
+    return PostgresRepository(backend, by_name(team, user), place=place, owns_backend=True)

@@ -1,12 +1,12 @@
 """Agents' turns: what each finishes and what it gets next, many in one statement, each with its own answer."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from uuid import UUID
 
-from agent_console.domain.ids import AgentId, JobId, LaneId, TeamId
+from agent_console.domain.ids import AgentId, Id, JobId, LaneId, TeamId
 from agent_console.domain.working import JobDone
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.changes import Announcer
@@ -18,9 +18,17 @@ from agent_console.repository.postgres.queue_connections import QueueConnections
 CROWD = 7
 AT_ONCE = 4
 
+# Where the waiting jobs of each lane begin.
+Floors = dict[LaneId, tuple[int, UUID]]
+
 TAKE_TURNS = """
-    select * from take_turns(%(team_id)s, %(turns)s, %(lanes)s, %(priorities)s, %(ids)s, %(types)s,
-                             %(repositories)s)
+    select * from take_turns(%(team_id)s, %(turns)s, %(lanes)s::uuid[], %(priorities)s::integer[],
+                             %(ids)s::uuid[], %(types)s, %(repositories)s)
+"""
+TAKE_TURN = """
+    select * from take_turn(%(team_id)s, %(agent_id)s::uuid, %(key_hash)s, %(routing)s, %(job_id)s::uuid,
+                            %(attempt)s, %(summary)s, %(wants)s, %(lease)s, %(starts)s,
+                            %(lanes)s::uuid[], %(priorities)s::integer[], %(ids)s::uuid[])
 """
 
 
@@ -52,8 +60,15 @@ class Finish:
             apart=apart,
         )
 
+    @property
+    def plain(self) -> bool:
+        """A success of which nothing but a word is kept."""
+        return (
+            self.outcome == "succeeded" and self.result is None and self.artifacts_path is None and not self.apart
+        )
+
     def facts(self) -> dict[str, object]:
-        return vars(self) | {"job_id": UUID(int=self.job_id.int).hex}
+        return vars(self) | {"job_id": _hex(self.job_id)}
 
 
 @dataclass(frozen=True)
@@ -68,10 +83,14 @@ class Turn:
     starts: bool = False
     routing: str | None = None
 
+    @property
+    def plain(self) -> bool:
+        return self.wants <= 1 and (self.finish is None or self.finish.plain)
+
     def facts(self, place: int) -> dict[str, object]:
         said = {
             "n": place,
-            "agent_id": UUID(int=self.agent_id.int).hex,
+            "agent_id": _hex(self.agent_id),
             "key_hash": self.key_hash,
             "wants": self.wants,
             "lease": self.lease,
@@ -107,10 +126,28 @@ class Turns:
     async def _take(self, routing: Routing, turns: Sequence[Turn]) -> list[Taken]:
         wanted = any(turn.wants for turn in turns)
         floors = await self._book.waiting_lanes(routing) if wanted else {}
-        rows = await self._connections.rows(TAKE_TURNS, facts_of(routing, turns, floors))
-        taken = taken_of(rows, len(turns))
+        if len(turns) == 1 and turns[0].plain:
+            taken = [await self._take_one(routing, turns[0], floors)]
+        else:
+            taken = await self._take_all(routing, turns, floors)
         for turn, answer in zip(turns, taken, strict=True):
             self._tell(routing.team_id, turn, answer)
+        return taken
+
+    async def _take_all(self, routing: Routing, turns: Sequence[Turn], floors: Floors) -> list[Taken]:
+        rows = await self._connections.rows(TAKE_TURNS, facts_of(routing, turns, floors))
+        return taken_of(rows, len(turns))
+
+    async def _take_one(self, routing: Routing, turn: Turn, floors: Floors) -> Taken:
+        """The short way, which ends in a job or in nothing done; then the long way says how it really is."""
+        (row,) = await self._connections.rows(TAKE_TURN, facts_of_one(routing.team_id, turn, floors))
+        if not row.done:
+            return (await self._take_all(routing, [turn], floors))[0]
+        finish, status = (None, None) if turn.finish is None else ("ok", "succeeded")
+        if row.job_id is not None or not turn.wants:
+            return Taken("open" if turn.wants else "done", finish, status, None, [row] if row.job_id else [])
+        (taken,) = await self._take_all(routing, [replace(turn, finish=None)], floors)
+        taken.finish, taken.finish_status = finish, status
         return taken
 
     def _tell(self, team_id: TeamId, turn: Turn, taken: Taken) -> None:
@@ -124,13 +161,43 @@ class Turns:
         await self._gatherer.close()
 
 
-def facts_of(routing: Routing, turns: Sequence[Turn], floors: dict[LaneId, tuple[int, UUID]]) -> dict[str, object]:
+def begins_of(floors: Floors) -> dict[str, object]:
+    """Arrays as PostgreSQL writes them: made from Python's lists they cost a claim more than sending them."""
     return {
+        "lanes": _array(_hex(lane) for lane in floors),
+        "priorities": _array(str(priority) for priority, _ in floors.values()),
+        "ids": _array(place.hex for _, place in floors.values()),
+    }
+
+
+def _array(words: Iterable[str]) -> str:
+    return f"{{{','.join(words)}}}"
+
+
+def _hex(row: Id) -> str:
+    return f"{row.int:032x}"
+
+
+def facts_of_one(team_id: TeamId, turn: Turn, floors: Floors) -> dict[str, object]:
+    finish = turn.finish
+    return begins_of(floors) | {
+        "team_id": team_id,
+        "agent_id": _hex(turn.agent_id),
+        "key_hash": turn.key_hash,
+        "routing": turn.routing,
+        "job_id": None if finish is None else _hex(finish.job_id),
+        "attempt": None if finish is None else finish.attempt,
+        "summary": None if finish is None else finish.summary,
+        "wants": turn.wants > 0,
+        "lease": turn.lease,
+        "starts": turn.starts,
+    }
+
+
+def facts_of(routing: Routing, turns: Sequence[Turn], floors: Floors) -> dict[str, object]:
+    return begins_of(floors) | {
         "team_id": routing.team_id,
         "turns": json.dumps([turn.facts(place) for place, turn in enumerate(turns, 1)]),
-        "lanes": list(floors),
-        "priorities": [priority for priority, _ in floors.values()],
-        "ids": [place for _, place in floors.values()],
         "types": None if routing.types is None else sorted(routing.types),
         "repositories": None if routing.repositories is None else sorted(routing.repositories),
     }

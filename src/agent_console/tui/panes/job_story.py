@@ -38,10 +38,10 @@ COLUMNS = (
 
 
 class StorySoFar(Record):
-    """The last lines that were read, how many there are before them, and whether more follow."""
+    """The last lines that were read, whether there are others before them, and whether more follow."""
 
     lines: tuple[JobEvent, ...] = ()
-    earlier: int = 0
+    earlier: bool = False
     goes_on: bool = False
 
     @property
@@ -51,7 +51,7 @@ class StorySoFar(Record):
     def followed_by(self, page: Page[JobEvent]) -> "StorySoFar":
         lines = self.lines + page.items
         kept = lines[-SHOWN:]
-        return StorySoFar(lines=kept, earlier=self.earlier + len(lines) - len(kept), goes_on=page.next is not None)
+        return StorySoFar(lines=kept, earlier=self.earlier or len(lines) > SHOWN, goes_on=page.next is not None)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,10 @@ class StoryPart(DetailPart):
     """Lines are only ever added, so a story that is known is only asked for what came after it."""
 
     async def fetch(self, link: Link, record: Any, known: BaseModel | None) -> StorySoFar:
-        story = known if isinstance(known, StorySoFar) else StorySoFar()
+        if not isinstance(known, StorySoFar) or known.last_seq is None:
+            last = await link.call(JOBS_EVENTS, JobEventQuery(job_id=record.id, newest=True, limit=SHOWN))
+            return StorySoFar(lines=tuple(reversed(last.items)), earlier=last.next is not None)
+        story = known
         for _ in range(PAGES_AT_ONCE):
             asked = JobEventQuery(job_id=record.id, after_seq=story.last_seq, limit=EVENTS_LIMIT_MAX)
             story = story.followed_by(await link.call(JOBS_EVENTS, asked))
@@ -76,7 +79,7 @@ def _story(story: StorySoFar, job: Job, _now: datetime) -> tuple[SheetPart, ...]
     if rows:
         remarks.append(Listing(COLUMNS, rows))
     if story.earlier:
-        words = f"{story.earlier:,} earlier: agent-console jobs events {job.id}"
+        words = f"Earlier lines: agent-console jobs events {job.id}"
         remarks.append(Remark(system_text(words, "$foreground-muted")))
     return tuple(remarks)
 
