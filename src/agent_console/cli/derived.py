@@ -3,7 +3,7 @@
 import inspect
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +11,12 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from agent_console.cli.audit_commands import AUDIT_COMMANDS
 from agent_console.cli.batches import in_batches
 from agent_console.cli.ending import INTERRUPTED, ended, wait_for
 from agent_console.cli.opening import opened
 from agent_console.cli.output import OutputForm, narrate
+from agent_console.cli.policy_files import POLICY_COMMANDS
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
 from agent_console.domain.ids import Id
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from agent_console.config import Settings
 
 Load = Callable[[], "Settings"]
+BY_HAND: Mapping[str, Callable[[Load], Callable[..., None]]] = {**POLICY_COMMANDS, **AUDIT_COMMANDS}
 FORM = typer.Option("--output", "-o", help="table for people, json for programs, ids for pipes.")
 
 
@@ -42,12 +45,13 @@ def add_nouns(app: typer.Typer, load: Load) -> None:
         if group is None:
             group = groups[operation.noun] = typer.Typer(help=NOUNS[operation.noun], no_args_is_help=True)
             app.add_typer(group, name=operation.noun.replace("_", "-"))
-        group.command(operation.action.replace("_", "-"), help=operation.summary)(command_of(operation, load))
+        by_hand = BY_HAND.get(operation.name)
+        command = command_of(operation, load) if by_hand is None else by_hand(load)
+        group.command(operation.action.replace("_", "-"), help=operation.summary)(command)
 
 
 def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     """A command whose options are the fields of the operation's request."""
-    fields = operation.request.model_fields
 
     def command(output: OutputForm, **given: Any) -> None:
         def run() -> int:
@@ -74,15 +78,23 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
         raise typer.Exit(ended(run))
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        inspect.Parameter(name, keyword, annotation=_annotation(operation, name, info), default=_default(info))
+    form = inspect.Parameter("output", keyword, annotation=Annotated[OutputForm, FORM], default=OutputForm.TABLE)
+    vars(command)["__signature__"] = inspect.Signature([*parameters_of(operation), form])
+    return command
+
+
+def parameters_of(operation: AnyOperation) -> list[inspect.Parameter]:
+    """An option or argument for every field of the operation's request, the required ones first."""
+    fields = operation.request.model_fields
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=_annotation(operation, name, info),
+            default=_default(info),
+        )
         for name, info in sorted(fields.items(), key=lambda field: not field[1].is_required())
     ]
-    parameters.append(
-        inspect.Parameter("output", keyword, annotation=Annotated[OutputForm, FORM], default=OutputForm.TABLE)
-    )
-    vars(command)["__signature__"] = inspect.Signature(parameters)
-    return command
 
 
 def _print(operation: AnyOperation, answer: BaseModel, output: OutputForm) -> None:
