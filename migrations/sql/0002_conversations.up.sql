@@ -17,10 +17,15 @@ create table threads (
     constraint threads_updated_by_user_id_fkey foreign key (team_id, updated_by_user_id) references users (team_id, id),
     constraint threads_title_length check (char_length(title) <= 500),
     constraint threads_visibility_known check (visibility in ('private', 'shared'))
-);
+)
+ with (fillfactor = 70);
 create index threads_archived_at_idx on threads (team_id, archived_at);
+create index threads_archived_idx on threads (team_id, id) where archived_at is not null;
 create index threads_created_at_idx on threads (team_id, created_at desc);
 create index threads_created_by_idx on threads (team_id, created_by_user_id, id);
+create index threads_open_idx on threads (team_id, id) where archived_at is null;
+create index threads_shared_archived_idx on threads (team_id, id) where visibility = 'shared' and archived_at is not null;
+create index threads_shared_open_idx on threads (team_id, id) where visibility = 'shared' and archived_at is null;
 
 create table thread_participants (
     team_id uuid not null,
@@ -32,6 +37,7 @@ create table thread_participants (
     can_read boolean default true not null,
     can_write boolean default false not null,
     can_share boolean default false not null,
+    thread_archived boolean default false not null,
     created_by_user_id uuid,
     created_at timestamptz default now() not null,
     constraint thread_participants_pkey primary key (team_id, id),
@@ -44,10 +50,12 @@ create table thread_participants (
     constraint thread_participants_one_actor check ((participant_type = 'human' and user_id is not null and agent_id is null) or (participant_type = 'agent' and agent_id is not null and user_id is null)),
     constraint thread_participants_implied_read check (can_read or not (can_write or can_share))
 );
+create index thread_participants_agent_archived_idx on thread_participants (team_id, agent_id, thread_archived, thread_id) where participant_type = 'agent';
 create index thread_participants_agent_idx on thread_participants (team_id, agent_id, thread_id) where participant_type = 'agent';
 create unique index thread_participants_agent_uq on thread_participants (team_id, thread_id, agent_id) where participant_type = 'agent';
 create unique index thread_participants_human_uq on thread_participants (team_id, thread_id, user_id) where participant_type = 'human';
-create index thread_participants_thread_idx on thread_participants (team_id, thread_id);
+create index thread_participants_thread_idx on thread_participants (team_id, thread_id, id);
+create index thread_participants_user_archived_idx on thread_participants (team_id, user_id, thread_archived, thread_id) where participant_type = 'human';
 create index thread_participants_user_idx on thread_participants (team_id, user_id, thread_id) where participant_type = 'human';
 
 create table messages (
@@ -61,6 +69,10 @@ create table messages (
     content text not null,
     payload jsonb default '{}' not null,
     run_id uuid,
+    to_agent_ids jsonb default '[]' not null,
+    broadcast boolean default false not null,
+    intervention boolean default false not null,
+    idempotency_key text,
     created_at timestamptz default now() not null,
     constraint messages_pkey primary key (team_id, id),
     constraint messages_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
@@ -70,9 +82,18 @@ create table messages (
     constraint messages_author_type_known check (author_type in ('human', 'agent', 'system')),
     constraint messages_author_fits check ((author_type = 'human' and author_user_id is not null and author_agent_id is null) or (author_type = 'agent' and author_agent_id is not null and author_user_id is null) or (author_type = 'system' and author_user_id is null and author_agent_id is null)),
     constraint messages_content_given check (content <> ''),
-    constraint messages_payload_object check (jsonb_typeof(payload) = 'object')
+    constraint messages_content_size check (octet_length(content) <= 65536),
+    constraint messages_payload_object check (jsonb_typeof(payload) = 'object'),
+    constraint messages_to_agent_ids_array check (jsonb_typeof(to_agent_ids) = 'array'),
+    constraint messages_only_people check (author_type = 'human' or not (broadcast or intervention)),
+    constraint messages_idempotency_key_length check (char_length(idempotency_key) <= 255)
 );
-create index messages_run_idx on messages (team_id, run_id) where run_id is not null;
+create unique index messages_idempotency_uq on messages (team_id, thread_id, idempotency_key) where idempotency_key is not null;
+create index messages_run_idx on messages (team_id, run_id, seq desc) where run_id is not null;
+-- Team and thread are one of the lexemes, spelled as no word of a text can be: one look finds the words of one thread,
+-- however much is said elsewhere. The list of what is still to be sorted in is kept short, because whoever writes
+-- when it is full sorts it in, with the thread locked.
+create index messages_search_idx on messages using gin ((array_to_tsvector(array[' ' || team_id::text || ' ' || thread_id::text]) || to_tsvector('simple', content))) with (gin_pending_list_limit = 512);
 create index messages_thread_created_idx on messages (team_id, thread_id, created_at desc);
 create index messages_thread_seq_idx on messages (team_id, thread_id, seq desc);
 
@@ -91,6 +112,7 @@ create table runs (
     parent_run_id uuid,
     delegation_path jsonb default '[]' not null,
     idempotency_key text,
+    request_digest text,
     route_version integer,
     deadline_at timestamptz,
     started_at timestamptz,
@@ -114,11 +136,16 @@ create table runs (
     constraint runs_terminal_has_end check ((status in ('succeeded', 'failed', 'cancelled', 'timeout')) = (ended_at is not null)),
     constraint runs_delegation_path_array check (jsonb_typeof(delegation_path) = 'array'),
     constraint runs_output_summary_object check (jsonb_typeof(output_summary) = 'object'),
-    constraint runs_idempotency_key_length check (char_length(idempotency_key) <= 255)
+    constraint runs_idempotency_key_length check (char_length(idempotency_key) <= 255),
+    constraint runs_request_digest_sha256 check (request_digest ~ '^[0-9a-f]{64}$')
 );
 create unique index runs_idempotency_uq on runs (team_id, idempotency_key) where idempotency_key is not null;
+create index runs_open_idx on runs (team_id, thread_id) where ended_at is null;
 create index runs_parent_idx on runs (team_id, parent_run_id);
-create index runs_target_status_idx on runs (team_id, target_agent_id, status);
+create index runs_request_idx on runs (team_id, thread_id, request_digest, seq desc) where request_digest is not null;
+create index runs_seq_idx on runs (team_id, seq desc);
+create index runs_status_idx on runs (team_id, status, seq desc);
+create index runs_target_status_idx on runs (team_id, target_agent_id, status, seq desc);
 create index runs_thread_seq_idx on runs (team_id, thread_id, seq desc);
 create index runs_trace_idx on runs (team_id, trace_id, seq);
 create index runs_unfinished_idx on runs (team_id, deadline_at) where ended_at is null;
@@ -145,9 +172,12 @@ create table a2a_routes (
     constraint a2a_routes_pair_uq unique (team_id, from_agent_id, to_agent_id),
     constraint a2a_routes_policy_known check (policy in ('allowed', 'blocked', 'requires_human_approval')),
     constraint a2a_routes_no_self check (from_agent_id <> to_agent_id),
-    constraint a2a_routes_version_positive check (version >= 1)
+    constraint a2a_routes_version_positive check (version >= 1),
+    constraint a2a_routes_notes_length check (char_length(notes) <= 1000)
 );
-create index a2a_routes_to_idx on a2a_routes (team_id, to_agent_id);
+create index a2a_routes_from_idx on a2a_routes (team_id, from_agent_id, id);
+create index a2a_routes_policy_idx on a2a_routes (team_id, policy, id);
+create index a2a_routes_to_idx on a2a_routes (team_id, to_agent_id, id);
 
 create table a2a_route_versions (
     team_id uuid not null,
@@ -164,9 +194,9 @@ create table a2a_route_versions (
     constraint a2a_route_versions_pkey primary key (team_id, route_id, version),
     constraint a2a_route_versions_team_id_fkey foreign key (team_id) references teams (id),
     constraint a2a_route_versions_changed_by_user_id_fkey foreign key (team_id, changed_by_user_id) references users (team_id, id),
+    constraint a2a_route_versions_pair_uq unique (team_id, from_agent_id, to_agent_id, version),
     constraint a2a_route_versions_policy_known check (policy in ('allowed', 'blocked', 'requires_human_approval'))
 );
-create index a2a_route_versions_pair_idx on a2a_route_versions (team_id, from_agent_id, to_agent_id, changed_at);
 
 create table approvals (
     team_id uuid not null,
@@ -189,6 +219,7 @@ create table approvals (
     decision_reason text,
     run_id uuid,
     idempotency_key text,
+    request_digest text,
     created_at timestamptz default now() not null,
     constraint approvals_pkey primary key (team_id, id),
     constraint approvals_id_v7 check (get_byte(uuid_send(id), 6) >> 4 = 7),
@@ -207,12 +238,17 @@ create table approvals (
     constraint approvals_decided_has_time check ((state = 'pending') = (decided_at is null)),
     constraint approvals_person_decides check (state not in ('approved', 'rejected') or decided_by_user_id is not null),
     constraint approvals_rejection_has_reason check (state <> 'rejected' or btrim(coalesce(decision_reason, '')) <> ''),
-    constraint approvals_run_only_approved check (run_id is null or state = 'approved')
+    constraint approvals_run_only_approved check (run_id is null or state = 'approved'),
+    constraint approvals_request_digest_sha256 check (request_digest ~ '^[0-9a-f]{64}$')
 );
+create index approvals_decided_idx on approvals (team_id, decided_at desc, id desc) where state <> 'pending';
 create unique index approvals_idempotency_uq on approvals (team_id, idempotency_key) where idempotency_key is not null;
+create index approvals_pair_idx on approvals (team_id, from_agent_id, to_agent_id) where state = 'pending';
 create index approvals_pending_idx on approvals (team_id, expires_at, id) where state = 'pending';
+create index approvals_request_idx on approvals (team_id, thread_id, request_digest, id desc) where request_digest is not null;
 create index approvals_state_idx on approvals (team_id, state, id);
 create index approvals_thread_idx on approvals (team_id, thread_id, id);
+create index approvals_trace_idx on approvals (team_id, trace_id) where state = 'pending';
 
 alter table messages add constraint messages_run_id_fkey foreign key (team_id, run_id) references runs (team_id, id) on delete set null (run_id) deferrable initially deferred;
 

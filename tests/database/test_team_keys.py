@@ -35,6 +35,9 @@ PLAIN_IDS = {
 
 # Read by duties, which look at all teams at once: the next job whose time has come, the next moves to be counted.
 OF_ALL_TEAMS = {"jobs_look_idx", "queue_moves_pkey"}
+# Words are indexed together with one that names the team and the thread they were said in, and asked for with it: such
+# an index has no first column that could be the team.
+BY_WORDS = {"messages_search_idx"}
 
 KEYS = """
     select c.conrelid::regclass::text as relation, c.conname::text as name, a.attname::text as first
@@ -72,7 +75,7 @@ def test_every_key_unique_rule_reference_and_index_starts_with_the_team(team: Te
 
     apart = [row for row in found if row["relation"] not in ("teams", "alembic_version")]
     assert len(apart) > 100
-    assert {row["name"] for row in apart if row["first"] != "team_id"} == OF_ALL_TEAMS
+    assert {row["name"] for row in apart if row["first"] != "team_id"} == OF_ALL_TEAMS | BY_WORDS
 
 
 def test_a_reference_to_a_row_names_its_team_on_both_sides(team: Team) -> None:

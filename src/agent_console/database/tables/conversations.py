@@ -29,6 +29,7 @@ from agent_console.database.tables.columns import (
     points,
     primary,
     ref,
+    sha256_hex,
     team,
     updated,
     user_ref,
@@ -37,6 +38,11 @@ from agent_console.database.tables.columns import (
 from agent_console.domain.ids import AgentId, MessageId, ParticipantId, RunId, ThreadId
 from agent_console.domain.kinds import ActorType, ParticipantType, Visibility
 from agent_console.domain.states import RunStatus
+
+# What messages_search_idx holds of a message.
+SEARCHED = (
+    "array_to_tsvector(array[' ' || team_id::text || ' ' || thread_id::text]) || to_tsvector('simple', content)"
+)
 
 threads = Table(
     "threads",
@@ -59,6 +65,22 @@ threads = Table(
     Index("threads_created_by_idx", "team_id", "created_by_user_id", "id"),
     Index("threads_created_at_idx", "team_id", text("created_at desc")),
     Index("threads_archived_at_idx", "team_id", "archived_at"),
+    Index("threads_open_idx", "team_id", "id", postgresql_where=text("archived_at is null")),
+    Index("threads_archived_idx", "team_id", "id", postgresql_where=text("archived_at is not null")),
+    Index(
+        "threads_shared_open_idx",
+        "team_id",
+        "id",
+        postgresql_where=text("visibility = 'shared' and archived_at is null"),
+    ),
+    Index(
+        "threads_shared_archived_idx",
+        "team_id",
+        "id",
+        postgresql_where=text("visibility = 'shared' and archived_at is not null"),
+    ),
+    # Every message moves updated_at; with room in the page that touches no index.
+    postgresql_with={"fillfactor": 70},
 )
 
 thread_participants = Table(
@@ -73,6 +95,8 @@ thread_participants = Table(
     Column("can_read", Boolean, nullable=False, server_default=text("true")),
     Column("can_write", Boolean, nullable=False, server_default=text("false")),
     Column("can_share", Boolean, nullable=False, server_default=text("false")),
+    # Kept here too, so that a list of somebody's open threads does not walk all that were archived.
+    Column("thread_archived", Boolean, nullable=False, server_default=text("false")),
     user_ref("created_by_user_id"),
     created(),
     *primary("thread_participants"),
@@ -103,7 +127,23 @@ thread_participants = Table(
         unique=True,
         postgresql_where=text("participant_type = 'agent'"),
     ),
-    Index("thread_participants_thread_idx", "team_id", "thread_id"),
+    Index("thread_participants_thread_idx", "team_id", "thread_id", "id"),
+    Index(
+        "thread_participants_user_archived_idx",
+        "team_id",
+        "user_id",
+        "thread_archived",
+        "thread_id",
+        postgresql_where=text("participant_type = 'human'"),
+    ),
+    Index(
+        "thread_participants_agent_archived_idx",
+        "team_id",
+        "agent_id",
+        "thread_archived",
+        "thread_id",
+        postgresql_where=text("participant_type = 'agent'"),
+    ),
     Index(
         "thread_participants_user_idx",
         "team_id",
@@ -133,6 +173,10 @@ messages = Table(
     words("content", required=True),
     json_object("payload"),
     ref("run_id", RunId),
+    json_array("to_agent_ids"),
+    Column("broadcast", Boolean, nullable=False, server_default=text("false")),
+    Column("intervention", Boolean, nullable=False, server_default=text("false")),
+    words("idempotency_key"),
     created(),
     *primary("messages"),
     points("messages", "thread_id", "threads", on_delete="CASCADE"),
@@ -155,10 +199,31 @@ messages = Table(
         " or (author_type = 'system' and author_user_id is null and author_agent_id is null)",
     ),
     check("messages_content_given", "content <> ''"),
+    check("messages_content_size", "octet_length(content) <= 65536"),
     is_object("messages", "payload"),
+    is_array("messages", "to_agent_ids"),
+    check("messages_only_people", "author_type = 'human' or not (broadcast or intervention)"),
+    at_most("messages", "idempotency_key", 255),
     Index("messages_thread_seq_idx", "team_id", "thread_id", text("seq desc")),
     Index("messages_thread_created_idx", "team_id", "thread_id", text("created_at desc")),
-    Index("messages_run_idx", "team_id", "run_id", postgresql_where=text("run_id is not null")),
+    Index("messages_run_idx", "team_id", "run_id", text("seq desc"), postgresql_where=text("run_id is not null")),
+    Index(
+        "messages_idempotency_uq",
+        "team_id",
+        "thread_id",
+        "idempotency_key",
+        unique=True,
+        postgresql_where=text("idempotency_key is not null"),
+    ),
+    # Team and thread are one of the lexemes, spelled as no word of a text can be: one look finds the words of one
+    # thread, however much is said elsewhere. The list of what is still to be sorted in is kept short, because
+    # whoever writes when it is full sorts it in, with the thread locked.
+    Index(
+        "messages_search_idx",
+        text(f"({SEARCHED})"),
+        postgresql_using="gin",
+        postgresql_with={"gin_pending_list_limit": 512},
+    ),
 )
 
 runs = Table(
@@ -178,6 +243,7 @@ runs = Table(
     ref("parent_run_id", RunId),
     json_array("delegation_path"),
     words("idempotency_key"),
+    words("request_digest"),
     Column("route_version", Integer),
     moment("deadline_at"),
     moment("started_at"),
@@ -209,8 +275,17 @@ runs = Table(
     is_array("runs", "delegation_path"),
     is_object("runs", "output_summary"),
     at_most("runs", "idempotency_key", 255),
+    sha256_hex("runs", "request_digest"),
     Index("runs_thread_seq_idx", "team_id", "thread_id", text("seq desc")),
-    Index("runs_target_status_idx", "team_id", "target_agent_id", "status"),
+    Index("runs_target_status_idx", "team_id", "target_agent_id", "status", text("seq desc")),
+    Index("runs_status_idx", "team_id", "status", text("seq desc")),
+    Index("runs_seq_idx", "team_id", text("seq desc")),
+    Index("runs_open_idx", "team_id", "thread_id", postgresql_where=text("ended_at is null")),
+    Index(
+        "runs_request_idx",
+        *("team_id", "thread_id", "request_digest", text("seq desc")),
+        postgresql_where=text("request_digest is not null"),
+    ),
     Index("runs_parent_idx", "team_id", "parent_run_id"),
     Index("runs_trace_idx", "team_id", "trace_id", "seq"),
     Index("runs_unfinished_idx", "team_id", "deadline_at", postgresql_where=text("ended_at is null")),

@@ -14,6 +14,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from agent_console.database.tables.columns import (
+    at_most,
     check,
     created,
     in_team,
@@ -61,7 +62,10 @@ a2a_routes = Table(
     one_of("a2a_routes", "policy", RoutePolicy),
     check("a2a_routes_no_self", "from_agent_id <> to_agent_id"),
     check("a2a_routes_version_positive", "version >= 1"),
-    Index("a2a_routes_to_idx", "team_id", "to_agent_id"),
+    at_most("a2a_routes", "notes", 1000),
+    Index("a2a_routes_from_idx", "team_id", "from_agent_id", "id"),
+    Index("a2a_routes_policy_idx", "team_id", "policy", "id"),
+    Index("a2a_routes_to_idx", "team_id", "to_agent_id", "id"),
 )
 
 # Plain ids, no foreign keys: the history outlives the agents and the route it tells of.
@@ -83,7 +87,8 @@ a2a_route_versions = Table(
     in_team("a2a_route_versions"),
     points("a2a_route_versions", "changed_by_user_id", "users"),
     one_of("a2a_route_versions", "policy", RoutePolicy),
-    Index("a2a_route_versions_pair_idx", "team_id", "from_agent_id", "to_agent_id", "changed_at"),
+    # A pair has one line of versions: a route that is made again goes on counting.
+    UniqueConstraint("team_id", "from_agent_id", "to_agent_id", "version", name="a2a_route_versions_pair_uq"),
 )
 
 approvals = Table(
@@ -109,6 +114,7 @@ approvals = Table(
     words("decision_reason"),
     ref("run_id", RunId),
     words("idempotency_key"),
+    words("request_digest"),
     created(),
     *primary("approvals"),
     in_team("approvals"),
@@ -133,6 +139,23 @@ approvals = Table(
         "state <> 'rejected' or btrim(coalesce(decision_reason, '')) <> ''",
     ),
     check("approvals_run_only_approved", "run_id is null or state = 'approved'"),
+    sha256_hex("approvals", "request_digest"),
+    Index(
+        "approvals_decided_idx",
+        *("team_id", text("decided_at desc"), text("id desc")),
+        postgresql_where=text("state <> 'pending'"),
+    ),
+    Index(
+        "approvals_pair_idx",
+        *("team_id", "from_agent_id", "to_agent_id"),
+        postgresql_where=text("state = 'pending'"),
+    ),
+    Index(
+        "approvals_request_idx",
+        *("team_id", "thread_id", "request_digest", text("id desc")),
+        postgresql_where=text("request_digest is not null"),
+    ),
+    Index("approvals_trace_idx", "team_id", "trace_id", postgresql_where=text("state = 'pending'")),
     Index("approvals_pending_idx", "team_id", "expires_at", "id", postgresql_where=text("state = 'pending'")),
     Index("approvals_state_idx", "team_id", "state", "id"),
     Index("approvals_thread_idx", "team_id", "thread_id", "id"),
