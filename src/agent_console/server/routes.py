@@ -45,7 +45,8 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
         if rest is not None:
             values |= {name: getattr(given["rest"], name) for name in given["rest"].model_fields_set}
         answer = await repository.call(operation, operation.request(**values))
-        return Response(answer.model_dump_json(), status, media_type="application/json")
+        accepted = operation.accepted is not None and operation.accepted(answer)
+        return Response(answer.model_dump_json(), 202 if accepted else status, media_type="application/json")
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     of_whom = PublicRepository if operation.public else CallerRepository
@@ -58,6 +59,10 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
         parameters.append(inspect.Parameter("rest", keyword, annotation=Annotated[rest, place]))
     vars(endpoint)["__signature__"] = inspect.Signature(parameters)
     return endpoint
+
+
+def _accepted(operation: AnyOperation) -> dict[int | str, dict[str, Any]]:
+    return {202: {"model": operation.answer, "description": "Asked for; it has yet to happen."}}
 
 
 @cache
@@ -76,7 +81,7 @@ def operation_routes() -> tuple[BaseRoute, ...]:
             tags=[operation.noun],
             status_code=201 if operation.created else 200,
             response_model=operation.answer,
-            responses=ERROR_RESPONSES,
+            responses=ERROR_RESPONSES if operation.accepted is None else ERROR_RESPONSES | _accepted(operation),
             dependencies=[] if most is None else [Depends(keeps_pace(operation, most))],
         )
     return tuple(router.routes)

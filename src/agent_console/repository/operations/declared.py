@@ -39,6 +39,7 @@ class Operation(Generic[Asked, Answered]):
     `per_minute` is how often one credential may ask a server for it. A `batched` one takes a BatchRequest and
     answers with a Batch: one call is one step, and whoever wants all of it asks until there is no next. `fits`
     tells of a record whether the operation makes sense for it as it is, so that nobody is offered what can't be.
+    `accepted` tells of an answer that what was asked for has yet to happen: over HTTP it is a 202.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Operation(Generic[Asked, Answered]):
     per_minute: int | None = None
     batched: bool = False
     fits: Callable[[Any], bool] | None = None
+    accepted: Callable[[Any], bool] | None = None
 
     @property
     def noun(self) -> str:

@@ -53,6 +53,7 @@ from agent_console.repository.operations.agents import (
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.agents import get_agent
+from agent_console.repository.postgres.approval_endings import withdraw_for_agent
 from agent_console.repository.postgres.release import close_sessions, release_jobs
 from agent_console.repository.postgres.work import Work, answers
 from agent_console.repository.postgres.worker_tokens import end_worker_tokens
@@ -215,6 +216,7 @@ async def revoke_agent(work: Work, asked: AgentRevocation) -> Agent:
             "sessions": await close(work, asked.agent_id, "the agent was revoked"),
             "jobs": await release(work, asked.agent_id, "the agent was revoked"),
         }
+        await withdraw_for_agent(work, asked.agent_id, agent.at)
         await tell(work, AGENT_REVOKED, asked.agent_id, agent.at, facts, asked.reason)
     return await shown(work, asked.agent_id)
 
@@ -231,6 +233,7 @@ async def delete_agent(work: Work, asked: AgentAsked) -> Agent:
         "routes": await _remove_routes(work, asked.agent_id),
         "memberships": await _leave_threads(work, asked.agent_id),
     }
+    await withdraw_for_agent(work, asked.agent_id, agent.at)
     await end_worker_tokens(work, agent.worker_id)
     team_id = work.caller.team_id
     await work.connection.execute(

@@ -1,1 +1,16 @@
-"""Delegations that wait for a person, and the one decision each of them gets."""
+"""Approvals: what waits for a person, its decision, and how it ends without one."""
+
+from agent_console.repository.postgres import approval_lists, deciding
+from agent_console.repository.postgres.approval_endings import (
+    supersede_for_route,
+    withdraw_for_agent,
+    withdraw_for_thread,
+)
+
+__all__ = [
+    "approval_lists",
+    "deciding",
+    "supersede_for_route",
+    "withdraw_for_agent",
+    "withdraw_for_thread",
+]

@@ -1,0 +1,102 @@
+"""Approvals: delegations that wait for a person, and what the person says."""
+
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from agent_console.domain.agent_changes import Reason
+from agent_console.domain.ids import AgentId, ApprovalId, RouteId, RunId, ThreadId, UserId
+from agent_console.domain.records import Instant, PageRequest, Record, Request
+from agent_console.domain.states import ApprovalState
+
+ENVELOPE_FORM = 1
+
+DigestSeen = Annotated[
+    str,
+    Field(
+        pattern="^[0-9a-f]{64}$",
+        examples=["0" * 64],
+        description="The digest of what you read; it is decided on nothing else.",
+    ),
+]
+
+
+class ApprovalBrief(Record):
+    """How a request stands, for the agent that made it."""
+
+    id: ApprovalId
+    state: ApprovalState
+    digest: str
+    expires_at: Instant
+    decided_at: Instant | None
+    decided_by: str | None
+    decision_reason: str | None
+    run_id: RunId | None
+
+
+class ApprovalListed(Record):
+    columns: ClassVar[tuple[str, ...]] = ("id", "state", "from_agent", "to_agent", "expires_at", "decided_by")
+
+    id: ApprovalId
+    state: ApprovalState
+    thread_id: ThreadId
+    from_agent_id: AgentId
+    from_agent: str | None
+    to_agent_id: AgentId
+    to_agent: str | None
+    route_id: RouteId
+    route_version: int = Field(description="The version of the route that asked for a person.")
+    parent_run_id: RunId | None
+    trace_id: UUID
+    delegation_path: tuple[AgentId, ...]
+    digest: str = Field(description="SHA-256 of the envelope; a decision names it.")
+    expires_at: Instant
+    decided_by_user_id: UserId | None
+    decided_by: str | None
+    decided_at: Instant | None
+    decision_reason: str | None
+    run_id: RunId | None = Field(description="The run that the approval made.")
+    created_at: Instant
+
+
+class Approval(ApprovalListed):
+    """A request, whole. The person who began the whole matter may not decide it."""
+
+    envelope: dict[str, JsonValue] = Field(description="Exactly what is asked, as the digest covers it.")
+    begun_by_user_id: UserId | None = Field(description="The person whose wish is behind it, if there is one.")
+    begun_by: str | None
+
+
+class ApprovalAsked(Request):
+    approval_id: ApprovalId
+
+
+class _Filter(PageRequest):
+    """A page may hold fewer than its limit and still have a next one."""
+
+    thread_id: ThreadId | None = Field(None, description="Only those of this thread.")
+    from_agent_id: AgentId | None = Field(None, description="Only those this agent asked for.")
+    to_agent_id: AgentId | None = Field(None, description="Only those that ask this agent.")
+
+
+class ApprovalQuery(_Filter):
+    """Those that wait, the next to expire first; or those of one other state, the newest decision first."""
+
+    state: ApprovalState = Field(ApprovalState.PENDING, description="Only those in this state.")
+
+
+class ApprovalHistoryQuery(_Filter):
+    """What was decided, by whomever or by time: the newest first."""
+
+
+class Approving(Request):
+    approval_id: ApprovalId
+    digest_seen: DigestSeen
+    reason: Reason | None = Field(None, description="Why; the agent that asked reads it.")
+
+
+class Rejecting(Request):
+    approval_id: ApprovalId
+    digest_seen: DigestSeen
+    reason: Reason = Field(description="Why; the agent that asked reads it.")

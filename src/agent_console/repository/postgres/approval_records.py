@@ -1,0 +1,94 @@
+"""Approvals as they are shown: with the names of who asks whom, and of who decided."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, select
+
+from agent_console.database.tables import agents, approvals, runs, users
+from agent_console.domain.approvals import Approval, ApprovalBrief, ApprovalListed
+from agent_console.domain.errors import ConsoleError, NotFound
+from agent_console.domain.ids import ApprovalId, TeamId, UserId
+from agent_console.domain.kinds import ParticipantType
+from agent_console.domain.states import ApprovalState
+from agent_console.repository.postgres.work import Work
+
+# What is over is over, also before somebody has come by to write it down.
+STATE = case(
+    (
+        and_(approvals.c.state == ApprovalState.PENDING.value, approvals.c.expires_at <= func.now()),
+        ApprovalState.EXPIRED.value,
+    ),
+    else_=approvals.c.state,
+).label("state")
+
+LISTED = tuple(
+    STATE if name == "state" else approvals.c[name] for name in ApprovalListed.model_fields if name in approvals.c
+)
+WHOLE = (*LISTED, approvals.c.envelope)
+
+
+def with_names(page: Subquery, *order: ColumnElement[Any]) -> Select[Any]:
+    """Names by key, only for the rows of one page. Who was deleted keeps the name."""
+    asking, asked = agents.alias("asking"), agents.alias("asked")
+    joined = (
+        page.outerjoin(asking, and_(asking.c.team_id == page.c.team_id, asking.c.id == page.c.from_agent_id))
+        .outerjoin(asked, and_(asked.c.team_id == page.c.team_id, asked.c.id == page.c.to_agent_id))
+        .outerjoin(users, and_(users.c.team_id == page.c.team_id, users.c.id == page.c.decided_by_user_id))
+    )
+    return (
+        select(
+            page,
+            asking.c.name.label("from_agent"),
+            asked.c.name.label("to_agent"),
+            users.c.full_name.label("decided_by"),
+        )
+        .select_from(joined)
+        .order_by(*order)
+    )
+
+
+def one_approval(team_id: TeamId, approval_id: ApprovalId) -> Select[Any]:
+    return select(approvals.c.team_id, *WHOLE).where(approvals.c.team_id == team_id, approvals.c.id == approval_id)
+
+
+async def approval_of(work: Work, approval_id: ApprovalId) -> Approval:
+    """Whoever asks for it has been let into its thread already."""
+    wanted = with_names(one_approval(work.caller.team_id, approval_id).subquery())
+    found = (await work.connection.execute(wanted)).mappings().one()
+    person = await person_behind(work, found["trace_id"])
+    behind = {"begun_by_user_id": None, "begun_by": None} if person is None else person
+    return Approval.model_validate(dict(found) | behind)
+
+
+async def brief_of(work: Work, approval_id: ApprovalId) -> ApprovalBrief:
+    wanted = with_names(one_approval(work.caller.team_id, approval_id).subquery())
+    return ApprovalBrief.model_validate(dict((await work.connection.execute(wanted)).mappings().one()))
+
+
+async def person_behind(work: Work, trace_id: UUID) -> dict[str, Any] | None:
+    """Whose wish began the whole matter. Served by runs_trace_idx; only the first run of a trace is a person's."""
+    wanted = (
+        select(users.c.id.label("begun_by_user_id"), users.c.full_name.label("begun_by"))
+        .join(runs, and_(runs.c.team_id == users.c.team_id, runs.c.requested_by_user_id == users.c.id))
+        .where(
+            runs.c.team_id == work.caller.team_id,
+            runs.c.trace_id == trace_id,
+            runs.c.requested_by_type == ParticipantType.HUMAN.value,
+        )
+        .order_by(runs.c.seq)
+        .limit(1)
+    )
+    found = (await work.connection.execute(wanted)).mappings().first()
+    return None if found is None else dict(found)
+
+
+async def person_id_behind(work: Work, trace_id: UUID) -> UserId | None:
+    person = await person_behind(work, trace_id)
+    return None if person is None else UserId.of(person["begun_by_user_id"])
+
+
+def no_approval(approval_id: ApprovalId) -> ConsoleError:
+    return NotFound(
+        f"There is no approval {approval_id} that you may read.", hint="List them: agent-console approvals list"
+    )

@@ -1,0 +1,57 @@
+"""The duty to end approvals that nobody decided in time."""
+
+from sqlalchemy import func, select, text
+
+from agent_console.database.tables import approvals
+from agent_console.domain.audit import SYSTEM
+from agent_console.domain.ids import TeamId
+from agent_console.repository.port import Topic
+from agent_console.repository.postgres.approval_endings import EXPIRED, end_approvals
+from agent_console.repository.postgres.duty_declared import Duty, announce_all, in_turn
+from agent_console.repository.postgres.repository import Backend
+
+NAME = "approvals"
+BATCH = 200
+
+# One look into approvals_pending_idx for each team.
+TEAMS_WITH_EXPIRED = text("""
+    select t.id as team_id
+      from teams t
+     cross join lateral (select from approvals a
+                          where a.team_id = t.id and a.state = 'pending' and a.expires_at <= now()
+                          order by a.expires_at
+                          limit 1) as expired
+""")
+
+
+async def expire_approvals(backend: Backend) -> int:
+    expired = 0
+    for team_id in await backend.database.within_time(_teams(backend)):
+        full = True
+        while full:
+            ended = await backend.database.within_time(_expire(backend, team_id))
+            expired += ended
+            full = ended == BATCH
+    return expired
+
+
+async def _teams(backend: Backend) -> list[TeamId]:
+    async with backend.database.reading() as connection:
+        return [TeamId.of(row.team_id) for row in await connection.execute(TEAMS_WITH_EXPIRED)]
+
+
+async def _expire(backend: Backend, team_id: TeamId) -> int:
+    """Whoever decides one just now finds out by itself that it is over."""
+    async with in_turn(backend, NAME) as connection:
+        if connection is None:
+            return 0
+        at = (await connection.execute(select(func.now()))).scalar_one()
+        over = approvals.c.expires_at <= func.now()
+        ended = await end_approvals(
+            connection, team_id, SYSTEM, at, EXPIRED, over, at_most=BATCH, pass_over_locked=True
+        )
+    announce_all(backend, team_id, Topic.APPROVALS, ended)
+    return len(ended)
+
+
+EXPIRE_APPROVALS = Duty(NAME, every_seconds=2.0, round=expire_approvals)
