@@ -1,7 +1,6 @@
 """What every test may ask for: a PostgreSQL, a database of its own, a fleet in it."""
 
 import gc
-import itertools
 import os
 import signal
 from collections.abc import Iterator
@@ -13,10 +12,10 @@ from agent_console.database import example_fleet
 from agent_console.database.migrate import migrate
 from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable_folder, template_database
 from tests.support.fleet import AT, Fleet
+from tests.support.lending import Lending
 
 EMPTY_TEMPLATE = "template_empty"
 FLEET_TEMPLATE = "template_fleet"
-_numbers = itertools.count(1)
 
 # A run that was started in the background ignores these, and so would every program that a test starts.
 for ignored, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -57,21 +56,20 @@ def templates(postgres: Cluster) -> Iterator[TemplateDatabase]:
         yield databases
 
 
-def _cloned(databases: TemplateDatabase, template: str) -> Iterator[str]:
-    name = f"test_{next(_numbers)}"
-    databases.clone(template, name)
-    yield databases.cluster.dsn(name)
-    databases.drop(name)
+@pytest.fixture(scope="session")
+def lending(templates: TemplateDatabase) -> Lending:
+    return Lending(templates)
 
 
 @pytest.fixture
-def database(templates: TemplateDatabase) -> Iterator[str]:
+def database(lending: Lending, postgres: Cluster) -> Iterator[str]:
     """A migrated, empty database of the test's own; the value is an administrator's DSN."""
-    yield from _cloned(templates, EMPTY_TEMPLATE)
+    with lending.lent(EMPTY_TEMPLATE) as name:
+        yield postgres.dsn(name)
 
 
 @pytest.fixture
-def fleet(templates: TemplateDatabase) -> Iterator[Fleet]:
+def fleet(lending: Lending, postgres: Cluster) -> Iterator[Fleet]:
     """The fixed fleet in a database of the test's own."""
-    for dsn in _cloned(templates, FLEET_TEMPLATE):
-        yield Fleet(dsn)
+    with lending.lent(FLEET_TEMPLATE) as name, Fleet(postgres.dsn(name)) as fleet:
+        yield fleet

@@ -349,9 +349,14 @@ def add_audit_row(team: Team, **changes: object) -> Row:
 
 def add_audit_seal(team: Team, **changes: object) -> Row:
     row: Row = {"team_id": team.team_id, "position": 1, "audit_id": AuditId.new(), "audit_created_at": LATER}
-    return team.insert(
-        "audit_seals", row | dict.fromkeys(("event_hash", "prev_hash", "hash"), bytes(32)) | changes
-    )
+    row |= {"audit_seq": 1, "audit_xid": "7"} | dict.fromkeys(("event_hash", "prev_hash", "hash"), bytes(32))
+    return team.insert("audit_seals", row | changes)
+
+
+def add_audit_head(team: Team, **changes: object) -> Row:
+    row: Row = {"team_id": team.team_id, "position": 1, "hash": bytes(32), "highest_seq": 1}
+    row |= {"audit_xid": "7", "audit_seq": 1}
+    return team.insert("audit_heads", row | changes)
 
 
 def add_checkpoint(team: Team, **changes: object) -> Row:
@@ -387,6 +392,7 @@ ADD: Mapping[str, Add] = {
     "job_results": add_job_result,
     "audit_log": add_audit_row,
     "audit_seals": add_audit_seal,
+    "audit_heads": add_audit_head,
     "audit_checkpoints": add_checkpoint,
     "queue_moves": add_queue_move,
     "queue_counts": add_queue_count,

@@ -12,7 +12,7 @@ from tests.database import rows
 from tests.database.rows import ADD, Row, Team, adding, refused_by
 from tests.support.clusters import TemplateDatabase
 
-TABLES = ("audit_log", "audit_seals", "audit_checkpoints")
+TABLES = ("audit_log", "audit_seals", "audit_heads", "audit_checkpoints")
 OF_AGENT: Row = {"actor_type": "agent", "actor_user_id": None, "actor_agent_id": AgentId.new()}
 OF_SYSTEM: Row = {"actor_type": "system", "actor_user_id": None, "actor_agent_id": None}
 
@@ -48,6 +48,15 @@ REFUSED = (
     param("audit_log", {"resource_id": ""}, "audit_log_resource_given", marks=mark.rule("R002-84")),
     param("audit_log", {"decision": "maybe"}, "audit_log_decision_known", marks=mark.rule("R002-86")),
     param("audit_log", {"metadata": []}, "audit_log_metadata_object", marks=mark.rule("R002-89")),
+    param(
+        "audit_log", OF_AGENT | {"user_agent": "curl"}, "audit_log_place_of_humans", marks=mark.rule("R002-88")
+    ),
+    param(
+        "audit_log", OF_SYSTEM | {"ip": "192.0.2.1"}, "audit_log_place_of_humans", marks=mark.rule("R002-88")
+    ),
+    param("audit_heads", {"position": -1}, "audit_heads_order"),
+    param("audit_heads", {"highest_seq": 0, "since_seq": 1}, "audit_heads_order"),
+    param("audit_heads", {"hash": bytes(31)}, "audit_heads_hash_sha256"),
     param("audit_log", {"event_hash": b"short"}, "audit_log_event_hash_sha256"),
     param("audit_seals", {"position": 0}, "audit_seals_position_positive"),
     *(

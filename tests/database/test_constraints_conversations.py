@@ -88,7 +88,18 @@ REFUSED = (
     ),
     param("messages", {"content": ""}, "messages_content_given", marks=mark.rule("R002-41")),
     param("messages", {"content": None}, "content", marks=mark.rule("R002-41")),
+    param("messages", {"content": "ü" * 32_769}, "messages_content_size"),
     param("messages", {"payload": []}, "messages_payload_object", marks=mark.rule("R002-42")),
+    param("messages", {"to_agent_ids": {}}, "messages_to_agent_ids_array"),
+    param(
+        "messages", {"author_type": "agent", "author_user_id": None, "author_agent_id": AGENT, "broadcast": True},
+        "messages_only_people", marks=mark.rule("U002-29"),
+    ),
+    param(
+        "messages", {"author_type": "system", "author_user_id": None, "intervention": True},
+        "messages_only_people", marks=mark.rule("U002-27"),
+    ),
+    param("messages", {"idempotency_key": "x" * 256}, "messages_idempotency_key_length"),
     param("messages", {"run_id": AgentId.new()}, "messages_run_id_fkey", marks=mark.rule("R002-43")),
     param("runs", {"thread_id": ThreadId.new()}, "runs_thread_id_fkey", marks=mark.rule("R002-49")),
     param("runs", {"requested_by_type": "system"}, "runs_requested_by_type_known", marks=mark.rule("R002-50")),
@@ -105,13 +116,16 @@ REFUSED = (
     param("runs", {"delegation_path": {}}, "runs_delegation_path_array"),
     param("runs", {"output_summary": []}, "runs_output_summary_object", marks=mark.rule("R002-63")),
     param("runs", {"idempotency_key": "x" * 256}, "runs_idempotency_key_length"),
+    param("runs", {"request_digest": "x"}, "runs_request_digest_sha256"),
     param("a2a_routes", {"policy": "maybe"}, "a2a_routes_policy_known", marks=mark.rule("R002-70")),
     param("a2a_routes", {"version": 0}, "a2a_routes_version_positive"),
+    param("a2a_routes", {"notes": "x" * 1001}, "a2a_routes_notes_length"),
     param("a2a_routes", {"from_agent_id": AgentId.new()}, "a2a_routes_from_agent_id_fkey"),
     param("a2a_route_versions", {"policy": "maybe"}, "a2a_route_versions_policy_known"),
     param("approvals", {"delegation_path": {}}, "approvals_delegation_path_array"),
     param("approvals", {"envelope": Jsonb("x")}, "approvals_envelope_object"),
     param("approvals", {"digest": "x"}, "approvals_digest_sha256"),
+    param("approvals", {"request_digest": "x"}, "approvals_request_digest_sha256"),
     param("approvals", {"state": "open", "decided_at": AT}, "approvals_state_known"),
     param("approvals", {"decided_at": AT}, "approvals_decided_has_time"),
     param("approvals", {"state": "expired"}, "approvals_decided_has_time"),
@@ -188,6 +202,7 @@ ONLY_ONE = (
     param("a2a_routes", ("id",), "a2a_routes_pkey", marks=mark.rule("R002-67")),
     param("a2a_routes", ("from_agent_id", "to_agent_id"), "a2a_routes_pair_uq", marks=mark.rule("R002-112")),
     param("a2a_route_versions", ("route_id", "version"), "a2a_route_versions_pkey"),
+    param("a2a_route_versions", ("from_agent_id", "to_agent_id", "version"), "a2a_route_versions_pair_uq"),
 )  # fmt: skip
 
 
@@ -216,6 +231,15 @@ def test_a_request_with_the_same_key_is_the_same_request(team: Team, table: str)
     ADD[table](team, idempotency_key="k1")
 
     assert refused_by(team, adding(team, table, idempotency_key="k1")) == f"{table}_idempotency_uq"
+
+
+def test_a_message_with_the_same_key_is_the_same_message_of_its_thread_only(team: Team) -> None:
+    first = rows.add_message(team, idempotency_key="k1")
+    rows.add_message(team, idempotency_key="k1")
+
+    again = adding(team, "messages", thread_id=first["thread_id"], idempotency_key="k1")
+
+    assert refused_by(team, again) == "messages_idempotency_uq"
 
 
 @mark.rule("R002-73")

@@ -14,6 +14,7 @@ from tests.support.clusters import TemplateDatabase
 TEAM = "<team>"
 MINE = f"team_id = '{TEAM}'"
 ONE = "'01890a5d-ac96-774b-bcce-b302099a8058'"
+DIGEST = "0" * 64
 ROWS = 40
 FILLED = (
     "agent_runtime", "registration_tokens", "worker_tokens", "operator_tokens", "sessions", "thread_participants",
@@ -41,6 +42,8 @@ def _fill(team: Team, number: int) -> None:
     rows.add_participant(team, user_id=rows.add_user(team)["id"])
     rows.add_message(team, run_id=rows.run_id)
     rows.add_run(team, parent_run_id=rows.run_id, target_agent_id=agent, trace_id=AgentId.new())
+    rows.add_run(team, status="failed", ended_at=LATER, request_digest=f"{number:064x}")
+    rows.add_approval(team, state="expired", decided_at=LATER, request_digest=f"{number:064x}")
     rows.add_job(team, type=f"type{number}", tool=f"tool{number}", collection_id=rows.collection_id)
     rows.add_job(team, status="failed", finished_at=LATER, agent_id=agent)
     rows.add_job(team, parent_job_id=rows.job_id, parent_kind="retry", next_attempt_at=LATER)
@@ -147,6 +150,10 @@ LISTS = (
     param(f"jobs where {MINE} and parent_job_id = {ONE}", "jobs_parent_idx"),
     param(f"job_events where {MINE} and job_id = {ONE} and seq > 7 order by seq", "job_events_job_seq_idx"),
     param(
+        f"job_events where {MINE} and job_id = {ONE} and level <> 'info' and level = 'error' order by seq",
+        "job_events_worse_idx",
+    ),
+    param(
         f"threads where {MINE} and created_by_user_id = {ONE} order by id", "threads_created_by_idx",
         marks=mark.rule("R002-96"),
     ),
@@ -155,8 +162,18 @@ LISTS = (
         f"threads where {MINE} and archived_at < now() order by archived_at", "threads_archived_at_idx",
         marks=mark.rule("R002-98"),
     ),
+    param(f"threads where {MINE} and archived_at is null order by id desc", "threads_open_idx"),
+    param(f"threads where {MINE} and archived_at is not null order by id desc", "threads_archived_idx"),
     param(
-        f"thread_participants where {MINE} and thread_id = {ONE}", "thread_participants_thread_idx",
+        f"threads where {MINE} and visibility = 'shared' and archived_at is null order by id desc",
+        "threads_shared_open_idx",
+    ),
+    param(
+        f"threads where {MINE} and visibility = 'shared' and archived_at is not null order by id desc",
+        "threads_shared_archived_idx",
+    ),
+    param(
+        f"thread_participants where {MINE} and thread_id = {ONE} order by id", "thread_participants_thread_idx",
         marks=mark.rule("R002-101"),
     ),
     param(
@@ -175,7 +192,10 @@ LISTS = (
         f"messages where {MINE} and thread_id = {ONE} order by created_at desc", "messages_thread_created_idx",
         marks=mark.rule("R002-105"),
     ),
-    param(f"messages where {MINE} and run_id = {ONE}", "messages_run_idx", marks=mark.rule("R002-106")),
+    param(
+        f"messages where {MINE} and run_id = {ONE} order by seq desc", "messages_run_idx",
+        marks=mark.rule("R002-106"),
+    ),
     param(
         f"runs where {MINE} and thread_id = {ONE} and seq < 7 order by seq desc", "runs_thread_seq_idx",
         marks=mark.rule("R002-108"),
@@ -187,10 +207,39 @@ LISTS = (
     param(f"runs where {MINE} and parent_run_id = {ONE}", "runs_parent_idx", marks=mark.rule("R002-110")),
     param(f"runs where {MINE} and trace_id = {ONE} order by seq", "runs_trace_idx"),
     param(f"runs where {MINE} and ended_at is null order by deadline_at", "runs_unfinished_idx"),
-    param(f"a2a_routes where {MINE} and to_agent_id = {ONE}", "a2a_routes_to_idx", marks=mark.rule("R002-113")),
+    param(f"runs where {MINE} order by seq desc", "runs_seq_idx"),
+    param(f"runs where {MINE} and status = 'failed' order by seq desc", "runs_status_idx"),
+    param(f"runs where {MINE} and thread_id = {ONE} and ended_at is null", "runs_open_idx"),
+    param(
+        f"runs where {MINE} and thread_id = {ONE} and request_digest = '{DIGEST}' order by seq desc",
+        "runs_request_idx", marks=mark.rule("U002-13"),
+    ),
+    param(
+        f"a2a_routes where {MINE} and to_agent_id = {ONE} order by id", "a2a_routes_to_idx",
+        marks=mark.rule("R002-113"),
+    ),
+    param(f"a2a_routes where {MINE} and from_agent_id = {ONE} order by id", "a2a_routes_from_idx"),
+    param(f"a2a_routes where {MINE} and policy = 'allowed' order by id", "a2a_routes_policy_idx"),
+    param(
+        f"a2a_route_versions where {MINE} and from_agent_id = {ONE} and to_agent_id = {ONE}"
+        " order by version desc",
+        "a2a_route_versions_pair_uq",
+    ),
     param(f"approvals where {MINE} and state = 'pending' order by expires_at, id", "approvals_pending_idx"),
     param(f"approvals where {MINE} and state = 'rejected' order by id", "approvals_state_idx"),
     param(f"approvals where {MINE} and thread_id = {ONE} order by id", "approvals_thread_idx"),
+    param(
+        f"approvals where {MINE} and state <> 'pending' order by decided_at desc, id desc", "approvals_decided_idx"
+    ),
+    param(
+        f"approvals where {MINE} and from_agent_id = {ONE} and to_agent_id = {ONE} and state = 'pending'",
+        "approvals_pair_idx",
+    ),
+    param(f"approvals where {MINE} and trace_id = {ONE} and state = 'pending'", "approvals_trace_idx"),
+    param(
+        f"approvals where {MINE} and thread_id = {ONE} and request_digest = '{DIGEST}' order by id desc",
+        "approvals_request_idx", marks=mark.rule("U002-13"),
+    ),
 )  # fmt: skip
 
 
@@ -211,6 +260,7 @@ TRAIL = (
         marks=mark.rule("R002-117"),
     ),
     param(f"actor_user_id = {ONE}", "audit_log_actor_idx", "(team_id, actor_user_id, seq DESC)"),
+    param(f"actor_agent_id = {ONE}", "audit_log_agent_idx", "(team_id, actor_agent_id, seq DESC)"),
     param(
         "resource_type = 'job' and resource_id = 'x'", "audit_log_resource_idx",
         "(team_id, resource_type, resource_id, seq DESC)",

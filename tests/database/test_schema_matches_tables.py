@@ -99,17 +99,20 @@ SHAPES = (
         marks=mark.rule("R002-15", "R002-16", "R002-18"),
     ),
     param(
-        "thread_participants", BORN | {"can_read": True, "can_write": False, "can_share": False},
+        "thread_participants",
+        BORN | {"can_read": True, "can_write": False, "can_share": False, "thread_archived": False},
         "user_id agent_id created_by_user_id", marks=mark.rule("R002-27", "R002-28", "R002-29", "R002-30"),
     ),
     param(
-        "messages", BORN | {"seq": ANY, "payload": {}}, "author_user_id author_agent_id run_id",
+        "messages",
+        BORN | {"seq": ANY, "payload": {}, "to_agent_ids": [], "broadcast": False, "intervention": False},
+        "author_user_id author_agent_id run_id idempotency_key",
         marks=mark.rule("R002-41", "R002-42", "R002-43", "R002-44"),
     ),
     param(
         "runs", BOTH | {"seq": ANY, "status": "queued", "delegation_path": [], "output_summary": {}},
         "requested_by_user_id requested_by_agent_id input_message_id trace_id parent_run_id idempotency_key"
-        " route_version deadline_at started_at ended_at error_code error_message",
+        " request_digest route_version deadline_at started_at ended_at error_code error_message",
         marks=mark.rule("R002-53", "R002-54", "R002-56", "R002-58", "R002-60", "R002-63", "R002-64"),
     ),
     param(
@@ -119,7 +122,8 @@ SHAPES = (
     param("a2a_route_versions", {"removed": False, "changed_at": now}, "notes reason changed_by_user_id"),
     param(
         "approvals", BORN | {"delegation_path": [], "state": "pending"},
-        "parent_run_id input_message_id decided_by_user_id decided_at decision_reason run_id idempotency_key",
+        "parent_run_id input_message_id decided_by_user_id decided_at decision_reason run_id idempotency_key"
+        " request_digest",
     ),
     param("lanes", BORN | {"required_capabilities": []}, "bound_agent_id job_type repository connector_id"),
     param(
@@ -147,6 +151,7 @@ SHAPES = (
         marks=mark.rule("R002-84", "R002-86", "R002-87", "R002-89", "R002-91"),
     ),
     param("audit_seals", {"sealed_at": now}, ""),
+    param("audit_heads", {"sealed_at": now, "since_seq": 0}, ""),
     param("audit_checkpoints", BORN, ""),
     param("queue_moves", {"id": ANY, "waited_seconds": 0}, "lane_id came_from went_to"),
     param("queue_counts", {}, ""),
@@ -181,6 +186,7 @@ BY_TYPE: Mapping[str, object] = {
     "jsonb": {"a": [1, None, "ü"]},
     "bytea": bytes(range(32)),
     "inet": ip_address("2001:db8::7"),
+    "xid8": "7",
     "date": date(2026, 3, 1),
 }
 BY_NAME: Mapping[str, Callable[[Team], object]] = {
@@ -226,17 +232,18 @@ WHOLE = (
     param("threads", {"visibility": "shared"}, marks=mark.rule("R002-14", "R002-15", "R002-18", "R002-21")),
     param("thread_participants", {"participant_type": "human", "agent_id": None}, marks=mark.rule("R002-22")),
     param(
-        "messages", {"author_type": "agent", "author_user_id": None},
+        "messages", {"author_type": "human", "author_agent_id": None, "to_agent_ids": LIST},
         marks=mark.rule("R002-33", "R002-41", "R002-42", "R002-44"),
     ),
     param(
         "runs",
-        {"requested_by_type": "human", "requested_by_agent_id": None, "status": "failed", "delegation_path": LIST},
+        {"requested_by_type": "human", "requested_by_agent_id": None, "status": "failed", "delegation_path": LIST,
+         "request_digest": HASH},
         marks=mark.rule("R002-47", "R002-60", "R002-61", "R002-63", "R002-64"),
     ),
     param("a2a_routes", {"policy": "blocked"}, marks=mark.rule("R002-67", "R002-71")),
     param("a2a_route_versions", {"policy": "blocked"}),
-    param("approvals", {"delegation_path": LIST, "digest": HASH, "state": "approved"}),
+    param("approvals", {"delegation_path": LIST, "digest": HASH, "request_digest": HASH, "state": "approved"}),
     param("lanes", {"key": HASH, "required_capabilities": LIST}),
     param(
         "jobs",
@@ -253,6 +260,7 @@ WHOLE = (
         marks=mark.rule("R002-80", "R002-84", "R002-87", "R002-88", "R002-89", "R002-91"),
     ),
     param("audit_seals", {}),
+    param("audit_heads", {}),
     param("audit_checkpoints", {"first_position": 1}),
     param("queue_moves", {}),
     param("queue_counts", {}),

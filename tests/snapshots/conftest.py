@@ -57,5 +57,6 @@ def still_fleet(templates: TemplateDatabase) -> Iterator[Fleet]:
     """The fixed fleet, shared by every picture that does not change it."""
     name = "still_fleet"
     templates.clone(FLEET_TEMPLATE, name)
-    yield Fleet(templates.cluster.dsn(name))
+    with Fleet(templates.cluster.dsn(name)) as fleet:
+        yield fleet
     templates.drop(name)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, LiteralString, TypeAlias, get_args
 
 import psycopg
 from psycopg import sql
@@ -66,6 +66,23 @@ class TemplateDatabase:
         """Drop the database, whoever is still connected to it."""
         statement = sql.SQL("drop database if exists {} with (force)")
         self.administration.execute(statement.format(sql.Identifier(name)))
+
+    def end_sessions(self, name: str) -> None:
+        """Return when nobody is left; the server's own way to wait for that looks only ten times a second."""
+        ended = "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = %s"
+        deadline = time.monotonic() + SECONDS
+        while self._one(ended, name) != 0:
+            assert time.monotonic() < deadline, f"sessions of {name} do not end"
+            time.sleep(0.002)
+
+    def transactions(self) -> object:
+        """Moves with everything that anybody writes anywhere in the cluster, also with what is rolled back."""
+        return self._one("select pg_snapshot_xmax(pg_current_snapshot())::text")
+
+    def _one(self, statement: LiteralString, *values: object) -> object:
+        row = self.administration.execute(statement, values).fetchone()
+        assert row is not None
+        return row[0]
 
 
 @contextmanager

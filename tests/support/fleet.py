@@ -3,15 +3,17 @@
 Its time lies in the future, so that the database's own clock never counts an agent of it as silent.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Self
+from uuid import UUID
 
-import psycopg
 from psycopg.types.json import Jsonb
 
-from agent_console.database.operator_token import mint_token
 from agent_console.database.roles import APP, with_role
-from agent_console.domain.ids import AgentId, Id, JobId, LaneId, TeamId, UserId
+from agent_console.domain.ids import AgentId, Id, JobId, LaneId, OperatorTokenId, TeamId, UserId
+from agent_console.domain.secrets import Secret
+from tests.support.administration import Administration
 
 AT = datetime(2099, 3, 1, 3, 0, tzinfo=UTC)
 
@@ -21,6 +23,18 @@ class Fleet:
     """The example fleet, and whatever a test adds to it."""
 
     administration: str
+    _session: Administration = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_session", Administration(self.administration))
+
+    def __enter__(self) -> Self:
+        """Within the block one connection does everything that the test asks for here."""
+        self._session.stay_connected()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.leave()
 
     @property
     def working(self) -> str:
@@ -29,19 +43,26 @@ class Fleet:
 
     def execute(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         """As the superuser, committed; for what only a test may do."""
-        with psycopg.connect(self.administration, autocommit=True) as connection:
-            cursor = connection.execute(statement.encode(), values)
-            return cursor.fetchall() if cursor.description else []
+        return self._session.execute(statement, values)
 
     def one(self, statement: str, *values: object) -> object:
         return self.execute(statement, *values)[0][0]
 
     def token(self, email: str) -> str:
-        return mint_token(self.administration, email).word
+        """A new token of a person, as the program mints them, but on the connection that is there."""
+        [(team_id, user_id)] = self.execute("select team_id, id from users where lower(email) = lower(%s)", email)
+        assert isinstance(team_id, UUID)
+        secret = Secret.mint(TeamId.of(team_id), OperatorTokenId.new())
+        self.execute(
+            "insert into operator_tokens (team_id, id, user_id, created_by_user_id, token_hash, token_prefix)"
+            " values (%s, %s, %s, %s, %s, %s)",
+            *(team_id, secret.owner, user_id, user_id, secret.hash, secret.shown_prefix),
+        )
+        return secret.word
 
     def _id(self, kind: type[Id], statement: str, *values: object) -> Id:
         found = self.one(statement, *values)
-        assert hasattr(found, "int")
+        assert isinstance(found, UUID)
         return kind(int=found.int)
 
     def team_id(self, slug: str = "example") -> TeamId:

@@ -47,7 +47,7 @@ def _told(so_far: Batch) -> str:
 async def in_batches(repository: Repository, operation: AnyOperation, request: BatchRequest) -> Worked:
     """Every step until there is none left. Ctrl-C lets the step that runs end, so that what is told is true."""
     progress, so_far = _Progress(), None
-    with _interruption() as stop:
+    with interruption() as stop:
         try:
             while True:
                 step: Batch = await repository.call(operation, request)
@@ -69,7 +69,7 @@ async def in_batches(repository: Repository, operation: AnyOperation, request: B
 
 
 @contextmanager
-def _interruption() -> Iterator[asyncio.Event]:
+def interruption() -> Iterator[asyncio.Event]:
     """Is set by the first Ctrl-C; the second ends the program as ever."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from ipaddress import IPv6Address
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -9,6 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ValidationError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_console.domain.audit import Place
 from agent_console.domain.errors import Unauthorized
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import TeamId
@@ -18,7 +20,9 @@ from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from agent_console.server import pace
 from agent_console.server.bad_credentials import BadCredentials, counted_address, tell
-from agent_console.server.client_address import TrustedProxies
+from agent_console.server.client_address import TrustedProxies, read_address
+
+PROGRAM_LENGTH = 200
 
 bearer = HTTPBearer(
     auto_error=False,
@@ -43,6 +47,17 @@ def _client_of(request: Request) -> str | None:
     proxies: TrustedProxies = request.app.state.trusted_proxies
     peer = request.client.host if request.client else None
     return proxies.client_of(peer, request.headers.getlist("X-Forwarded-For"))
+
+
+def _place_of(request: Request) -> Place:
+    """What a stranger's program calls itself is kept short and plain."""
+    address = read_address(_client_of(request) or "")
+    if isinstance(address, IPv6Address):
+        # Without the name of a link of this machine, which says nothing elsewhere.
+        address = IPv6Address(int(address))
+    named = request.headers.get("User-Agent", "")[:PROGRAM_LENGTH]
+    plain = "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in named)
+    return Place(address, plain or None)
 
 
 @asynccontextmanager
@@ -85,7 +100,8 @@ async def repository_for(
         raise Unauthorized("This needs a credential.", hint="Send the header: Authorization: Bearer opt_key_…")
     backend: Backend = request.app.state.backend
     async with counted(request, counting, credential.credentials):
-        yield PostgresRepository(backend, by_token(Secret.parse(credential.credentials)))
+        identify = by_token(Secret.parse(credential.credentials))
+        yield PostgresRepository(backend, identify, place=_place_of(request))
 
 
 async def public_repository(request: Request, counting: Counting) -> AsyncIterator[PostgresRepository]:

@@ -109,4 +109,4 @@ async def _write(repository: PostgresRepository, operation: AnyOperation) -> Non
             {"operation": operation.name, "per_minute": operation.per_minute},
             decision=Decision.BLOCK,
         )
-        await audit.append_for(connection, caller.team_id, audit.actor_of(caller), event, at)
+        await audit.append_for(connection, caller.team_id, audit.actor_of(caller, repository.place), event, at)

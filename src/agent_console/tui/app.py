@@ -11,7 +11,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import ContentSwitcher, Footer, Static
+from textual.widgets import ContentSwitcher, Static
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.agent_text import agent_text, system_text
@@ -20,6 +20,7 @@ from agent_console.tui.terminal.terminal_app import TerminalApp
 from agent_console.tui.themes import THEMES, theme_for
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.help import HelpScreen
+from agent_console.tui.widgets.key_footer import KeyFooter
 from agent_console.tui.widgets.notice_bar import NoticeBar
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class ConsoleApp(TerminalApp[None]):
         yield self._notice
         with self._switcher:
             yield Static(system_text("Loading …", "$foreground-muted"), id="loading")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -1,6 +1,6 @@
 """Every table as SQLAlchemy knows it. The migrations make them; a test holds the two together."""
 
-from agent_console.database.tables.audit import audit_checkpoints, audit_log, audit_seals
+from agent_console.database.tables.audit import audit_checkpoints, audit_heads, audit_log, audit_seals
 from agent_console.database.tables.columns import IdType, metadata
 from agent_console.database.tables.conversations import messages, runs, thread_participants, threads
 from agent_console.database.tables.identity import operator_tokens, settings, teams, users
@@ -35,6 +35,7 @@ __all__ = [
     "agents",
     "approvals",
     "audit_checkpoints",
+    "audit_heads",
     "audit_log",
     "audit_seals",
     "collections",

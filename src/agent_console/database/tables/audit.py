@@ -88,6 +88,7 @@ audit_log = Table(
     check("audit_log_resource_given", "btrim(resource_type) <> '' and btrim(resource_id) <> ''"),
     one_of("audit_log", "decision", Decision),
     is_object("audit_log", "metadata"),
+    check("audit_log_place_of_humans", "actor_type = 'human' or (ip is null and user_agent is null)"),
     check("audit_log_event_hash_sha256", "octet_length(event_hash) = 32"),
     Index("audit_log_seq_idx", "team_id", text("seq desc")),
     Index(
@@ -112,6 +113,14 @@ audit_log = Table(
         text("seq desc"),
         postgresql_where=text("actor_user_id is not null"),
     ),
+    Index(
+        "audit_log_agent_idx",
+        "team_id",
+        "actor_agent_id",
+        text("seq desc"),
+        postgresql_where=text("actor_agent_id is not null"),
+    ),
+    Index("audit_log_order_idx", "team_id", "xid", "seq"),
     Index("audit_log_resource_idx", "team_id", "resource_type", "resource_id", text("seq desc")),
     postgresql_partition_by="RANGE (created_at)",
 )
@@ -124,6 +133,8 @@ audit_seals = Table(
     Column("position", BigInteger, nullable=False),
     ref("audit_id", AuditId, required=True),
     moment("audit_created_at", required=True),
+    Column("audit_seq", BigInteger, nullable=False),
+    Column("audit_xid", TransactionId, nullable=False),
     Column("event_hash", LargeBinary, nullable=False),
     Column("prev_hash", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
@@ -136,6 +147,23 @@ audit_seals = Table(
         "audit_seals_hashes_sha256",
         "octet_length(event_hash) = 32 and octet_length(prev_hash) = 32 and octet_length(hash) = 32",
     ),
+)
+
+# Where a team's chain ends, and up to which act in the order of transactions everything is sealed.
+audit_heads = Table(
+    "audit_heads",
+    metadata,
+    team(),
+    Column("position", BigInteger, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("audit_xid", TransactionId, nullable=False),
+    Column("audit_seq", BigInteger, nullable=False),
+    Column("highest_seq", BigInteger, nullable=False),
+    Column("since_seq", BigInteger, nullable=False, server_default=text("0")),
+    moment("sealed_at", required=True, default="now()"),
+    PrimaryKeyConstraint("team_id", name="audit_heads_pkey"),
+    check("audit_heads_order", "position >= 0 and highest_seq >= since_seq and since_seq >= 0"),
+    check("audit_heads_hash_sha256", "octet_length(hash) = 32"),
 )
 
 audit_checkpoints = Table(

@@ -6,22 +6,22 @@ from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.database.tables import audit_log
-from agent_console.domain.audit import FORM, Actor, AuditEvent, event_hash
+from agent_console.domain.audit import FORM, NOWHERE, Actor, AuditEvent, Place, event_hash
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import AuditId, TeamId
 from agent_console.domain.kinds import ActorType
 from agent_console.repository.postgres.work import Work
 
 
-def actor_of(caller: Caller) -> Actor:
+def actor_of(caller: Caller, place: Place = NOWHERE) -> Actor:
     if caller.agent_id is not None:
         return Actor(ActorType.AGENT, None, caller.name, caller.agent_id)
-    return Actor(ActorType.HUMAN, caller.user_id, caller.name)
+    return Actor(ActorType.HUMAN, caller.user_id, caller.name, place=place)
 
 
 async def append(work: Work, event: AuditEvent, at: datetime) -> AuditId:
     """Write the caller's act; `at` is the transaction's own time. A row that can't be written fails the act."""
-    return await append_for(work.connection, work.caller.team_id, actor_of(work.caller), event, at)
+    return await append_for(work.connection, work.caller.team_id, actor_of(work.caller, work.place), event, at)
 
 
 async def append_for(
@@ -44,6 +44,8 @@ async def append_for(
             run_id=event.run_id,
             decision=None if event.decision is None else event.decision.value,
             reason=event.reason,
+            ip=actor.place.ip,
+            user_agent=actor.place.user_agent,
             metadata=dict(event.metadata),
             form=FORM,
             event_hash=event_hash(team_id, audit_id, actor, event, at),

@@ -80,15 +80,16 @@ class Database:
             async with connection.begin():
                 yield connection
 
-    async def within_time(self, answer: Awaitable[Answer]) -> Answer:
-        """Wait for an answer, but not for a server that is frozen.
+    async def within_time(self, answer: Awaitable[Answer], seconds: float | None = None) -> Answer:
+        """Wait for an answer, but not for a server that is frozen. Some answers are known to take longer.
 
         Cancelling a query asks the server, which may not answer either; so a late task is told to stop and
         left to end by itself, together with its connection.
         """
+        seconds = self._answer_seconds if seconds is None else seconds
         task = asyncio.ensure_future(answer)
         try:
-            done, _ = await asyncio.wait({task}, timeout=self._answer_seconds)
+            done, _ = await asyncio.wait({task}, timeout=seconds)
         except asyncio.CancelledError:
             self._abandon(task)
             raise
@@ -96,7 +97,7 @@ class Database:
             self._schema_is_right = False
             self._abandon(task)
             raise TimedOut(
-                f"The database {self.place} did not answer within {self._answer_seconds:g} s.",
+                f"The database {self.place} did not answer within {seconds:g} s.",
                 hint="Whether a change was made is not known: look before you try again.",
             )
         try:

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 
+from agent_console.repository.postgres.duty_approvals import EXPIRE_APPROVALS
+from agent_console.repository.postgres.duty_audit_months import PRUNE_AUDIT
 from agent_console.repository.postgres.duty_declared import Duty
 from agent_console.repository.postgres.duty_queue import KEEP_COUNTS, PRUNE_JOBS, TEND_JOBS
 from agent_console.repository.postgres.duty_rest import LET_REST
+from agent_console.repository.postgres.duty_runs import END_OVERDUE_RUNS
 from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
 from agent_console.repository.postgres.repository import Backend
+from agent_console.repository.postgres.sealing import SEAL_ACTS
 
 STOP_SECONDS = 2.0
 DUTIES: tuple[Duty, ...] = (
@@ -24,6 +28,10 @@ DUTIES: tuple[Duty, ...] = (
     TEND_JOBS,
     KEEP_COUNTS,
     PRUNE_JOBS,
+    SEAL_ACTS,
+    PRUNE_AUDIT,
+    END_OVERDUE_RUNS,
+    EXPIRE_APPROVALS,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_console.domain.audit import NOWHERE, Place
 from agent_console.domain.errors import Unauthorized
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import Id
@@ -27,6 +28,7 @@ class Work:
 
     connection: AsyncConnection
     identified: Caller | None
+    place: Place = NOWHERE
     notices: list[tuple[Topic, Id]] = field(default_factory=list)
 
     @property

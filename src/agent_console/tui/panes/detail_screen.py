@@ -6,7 +6,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.records import Record
@@ -19,6 +18,7 @@ from agent_console.tui.panes.detail_part import PartSoFar
 from agent_console.tui.panes.list_pane import ListPane, is_waiting
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
+from agent_console.tui.widgets.key_footer import KeyFooter
 from agent_console.tui.widgets.notice_bar import NoticeBar
 
 ITSELF = "itself"
@@ -63,7 +63,7 @@ class DetailScreen(Screen[None]):
         yield HeaderBar(self._header)
         yield self._notice
         yield self._panel
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyFooter()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:

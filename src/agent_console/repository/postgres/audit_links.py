@@ -1,0 +1,153 @@
+"""Taking hashes anew: a stretch of the chain is read once, in order, and every link and every act is hashed here.
+
+The database only hands over what it keeps: whoever owns it could give its functions another meaning. It works
+ahead while this end hashes, so a stretch costs what the slower of the two takes, and the memory of a few hundred
+rows.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import LiteralString
+from uuid import UUID
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import TupleRow
+
+from agent_console.domain.audit import Digits, metadata_form
+from agent_console.domain.ids import TeamId
+from agent_console.repository.postgres.database import connection_settings
+
+GENESIS = bytes(32)
+ROWS_AT_ONCE = 500
+
+# The record that an act's hash is taken over, without its metadata: that is added here (see domain/audit.py).
+ACT: LiteralString = """
+    pg_catalog.record_send(row(
+        a.form, a.team_id, a.id, a.created_at, convert_to(a.actor_type, 'UTF8'), a.actor_user_id, a.actor_agent_id,
+        convert_to(a.actor_label, 'UTF8'), convert_to(a.action, 'UTF8'), convert_to(a.resource_type, 'UTF8'),
+        convert_to(a.resource_id, 'UTF8'), a.thread_id, a.run_id, convert_to(a.decision, 'UTF8'),
+        convert_to(a.reason, 'UTF8'), a.ip, convert_to(a.user_agent, 'UTF8'), null::bytea))
+"""
+# The seals by their primary key, for each the act by its own, if it still has the number, the transaction and the
+# hash that were sealed. An act that is gone is excused by the checkpoint of its month.
+LINKS: LiteralString = """
+    select pg_catalog.record_send(row(s.team_id, s.position, s.audit_id, s.audit_created_at, s.audit_seq,
+                                      s.audit_xid, s.event_hash, s.prev_hash, s.sealed_at))
+               || s.hash || coalesce(a.act, ''),
+           a.facts,
+           case when a.act is null
+                then exists (select from audit_checkpoints c
+                              where c.team_id = s.team_id
+                                and c.month = date_trunc('month', s.audit_created_at at time zone 'UTC')::date) end
+      from (select * from audit_seals
+             where team_id = %(team_id)s and position > %(after)s and position <= %(upto)s
+             order by position) as s
+      left join lateral (
+            select @act as act, nullif(a.metadata, '{}')::text as facts
+              from audit_log a
+             where a.team_id = s.team_id and a.id = s.audit_id and a.created_at = s.audit_created_at
+               and a.seq = s.audit_seq and a.xid = s.audit_xid and a.event_hash = s.event_hash
+             limit 1) as a on true
+     order by s.position
+""".replace("@act", ACT)
+# Acts behind the end of the chain, by audit_log_order_idx.
+UNSEALED: LiteralString = """
+    select a.id, a.seq, a.event_hash, nullif(a.metadata, '{}')::text, @act
+      from audit_log a
+     where a.team_id = %(team_id)s and (a.xid, a.seq) > (%(xid)s::text::xid8, %(seq)s) and a.seq > %(since_seq)s
+     order by a.xid, a.seq
+     limit %(at_most)s
+""".replace("@act", ACT)
+# Where in the record of a seal its values lie: each stands behind its type and its length.
+POSITION, SEQ, XID = slice(36, 44), slice(92, 100), slice(108, 116)
+EVENT_HASH, PREV_HASH = slice(124, 156), slice(164, 196)
+RECORD_END, HASH_END = 212, 244
+
+_read_facts = json.JSONDecoder(parse_int=Digits, parse_float=Digits).raw_decode
+_sha256 = hashlib.sha256
+
+
+@dataclass(frozen=True)
+class Link:
+    """The end of a stretch: its hash, and the act's own place in the order of transactions."""
+
+    position: int
+    hash: bytes
+    xid: int = 0
+    seq: int = 0
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """`last` is the last link that holds; if `broken`, the next one does not. `acts` counts those not dropped."""
+
+    last: Link
+    acts: int
+    broken: bool
+
+
+def hashed(act: bytes, facts: str | None) -> bytes:
+    """The hash of an act. Its metadata are the last value of the record; until here they were null."""
+    if facts is None:
+        return _sha256(act).digest()
+    metadata, _ = _read_facts(facts)
+    try:
+        form = metadata_form(metadata)
+    except TypeError:
+        return b""
+    return _sha256(act[:-4] + len(form).to_bytes(4, "big") + form).digest()
+
+
+def prove(dsn: str, team_id: TeamId, first: Link, upto: int) -> Stretch:
+    """Prove the links after `first`. For a thread of its own: it keeps one processor busy."""
+    settings = connection_settings(dsn)
+    with psycopg.connect(make_conninfo("", **settings), autocommit=True) as connection:
+        return _stretch(_links(connection, team_id, first.position, upto), first, upto)
+
+
+def _links(
+    connection: "psycopg.Connection[TupleRow]", team_id: TeamId, after: int, upto: int
+) -> Iterator[TupleRow]:
+    given = {"team_id": team_id, "after": after, "upto": upto}
+    with connection.cursor(binary=True) as cursor:
+        yield from cursor.stream(LINKS, given, size=ROWS_AT_ONCE)
+
+
+def _stretch(links: Iterator[TupleRow], first: Link, upto: int) -> Stretch:
+    position, prev, acts, record = first.position, first.hash, 0, b""
+    for body, facts, excused in links:
+        link, kept = body[:RECORD_END], body[RECORD_END:HASH_END]
+        if (
+            link[PREV_HASH] != prev
+            or _sha256(link).digest() != kept
+            or link[POSITION] != (position + 1).to_bytes(8, "big")
+            or not (excused if excused is not None else hashed(body[HASH_END:], facts) == link[EVENT_HASH])
+        ):
+            break
+        position, prev, record = position + 1, kept, link
+        if excused is None:
+            acts += 1
+    if not record:
+        return Stretch(first, 0, broken=position < upto)
+    xid, seq = int.from_bytes(record[XID], "big"), int.from_bytes(record[SEQ], "big")
+    return Stretch(Link(position, prev, xid, seq), acts, broken=position < upto)
+
+
+def changed_behind(
+    dsn: str, team_id: TeamId, xid: int, seq: int, since_seq: int, at_most: int
+) -> tuple[int, tuple[UUID, int] | None]:
+    """How many acts behind the end of the chain hold, and the first that does not."""
+    given = {"team_id": team_id, "xid": xid, "seq": seq, "since_seq": since_seq, "at_most": at_most}
+    with (
+        psycopg.connect(make_conninfo("", **connection_settings(dsn)), autocommit=True) as connection,
+        connection.cursor(binary=True) as cursor,
+    ):
+        held = 0
+        for audit_id, number, event_hash, facts, act in cursor.stream(UNSEALED, given, size=ROWS_AT_ONCE):
+            if hashed(act, facts) != event_hash:
+                return held, (audit_id, number)
+            held += 1
+        return held, None

@@ -1,0 +1,62 @@
+"""The footer follows the keys, and is made anew only when they are others."""
+
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.pilot import Pilot
+from textual.widgets import Input
+from textual.widgets._footer import FooterKey
+
+from agent_console.tui.widgets.key_footer import KeyFooter
+
+
+class TwoFields(App[None]):
+    """Two fields with the same keys, and one key of the app that can be taken away."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f2", "save", "Save")]
+
+    may_save = True
+
+    def compose(self) -> ComposeResult:
+        yield Input(id="one")
+        yield Input(id="other")
+        yield KeyFooter()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.may_save if action == "save" else True
+
+
+async def keys_of(pilot: Pilot[None]) -> list[FooterKey]:
+    await pilot.pause()
+    await pilot.pause()
+    return list(pilot.app.query(FooterKey))
+
+
+async def test_the_same_keys_stay_as_they_are_when_the_focus_moves() -> None:
+    app = TwoFields()
+    async with app.run_test() as pilot:
+        before = await keys_of(pilot)
+
+        app.query_one("#other", Input).focus()
+        after = await keys_of(pilot)
+
+    assert [key.description for key in before] == ["Save"]
+    assert len(after) == 1
+    assert after[0] is before[0]
+
+
+async def test_a_key_that_is_taken_away_leaves_the_footer_and_comes_back() -> None:
+    app = TwoFields()
+    async with app.run_test() as pilot:
+        await keys_of(pilot)
+        app.may_save = False
+        app.refresh_bindings()
+        without = await keys_of(pilot)
+        app.may_save = True
+        app.refresh_bindings()
+        again = await keys_of(pilot)
+
+    assert without == []
+    assert [key.description for key in again] == ["Save"]
