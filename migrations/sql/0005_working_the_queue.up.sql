@@ -256,6 +256,13 @@ declare
     finish_lanes uuid[];
     is_paused jsonb;
     finishing boolean;
+    unfinished boolean := false;
+    any_bound boolean := false;
+    counts text;
+    moved_lanes uuid[] := '{}';
+    moved_from text[] := '{}';
+    moved_to text[] := '{}';
+    moved_after double precision[] := '{}';
     wanted integer;
     unit integer;
     found_one boolean;
@@ -298,7 +305,10 @@ begin
                          and t.routing is not null then 'stale'
                     else 'open' end as said,
                case when tm.paused_at is not null then
-                    jsonb_build_object('mode', tm.pause_mode, 'reason', tm.pause_reason, 'since', tm.paused_at) end as pause
+                    jsonb_build_object('mode', tm.pause_mode, 'reason', tm.pause_reason, 'since', tm.paused_at) end as pause,
+               exists (select from lanes b
+                         join jobs h on h.team_id = b.team_id and h.lane_id = b.id and h.look_at = '-infinity'
+                        where b.team_id = p_team and b.bound_agent_id = a.id) as has_bound
           from unnest(turns) as t
           join teams tm on tm.id = p_team
           join agents a on a.team_id = p_team and a.id = t.agent_id
@@ -315,8 +325,11 @@ begin
         limits[r.n] := r.max_concurrent_jobs;
         rooms[r.n] := least(r.wants, r.max_concurrent_jobs);
         is_paused := r.pause;
+        any_bound := any_bound or r.has_bound;
     end loop;
 
+    -- What is moved here is counted here: by the triggers it would cost a small batch as much as the rest.
+    counts := set_config('agent_console.counts', 'own', true);
     if finishing then
         for r in
             update jobs j
@@ -362,6 +375,10 @@ begin
             finishes[r.n] := 'ok';
             finish_states[r.n] := r.becomes;
             finish_lanes[r.n] := r.lane_id;
+            moved_lanes := moved_lanes || r.lane_id;
+            moved_from := moved_from || r.was;
+            moved_to := moved_to || r.becomes;
+            moved_after := moved_after || 0::double precision;
             told_jobs := told_jobs || r.id;
             told_levels := told_levels || case when r.becomes in ('succeeded', 'cancelled') then 'info'
                                                when r.becomes = 'queued' then 'warn' else 'error' end;
@@ -376,7 +393,10 @@ begin
             end if;
         end loop;
 
-        if exists (select from unnest(turns) as t where t.job_id is not null and finishes[t.n] is null) then
+        for n in 1 .. cardinality(turns) loop
+            unfinished := unfinished or (finishes[n] is null and (turns[n]).job_id is not null);
+        end loop;
+        if unfinished then
             for r in
                 select t.n, j.status,
                        case when j.id is null then 'missing'
@@ -426,28 +446,30 @@ begin
 
         -- Jobs for one agent alone come first, whatever their priority. Nobody else takes them: only an operator who
         -- works on one just now can be in the way.
-        select array_agg(mine.id order by mine.n, mine.place), array_agg(mine.n order by mine.n, mine.place)
-          into bound_jobs, more_turns
-          from (select c.id, t.n, row_number() over (partition by t.n order by - c.priority, c.id) as place
-                  from unnest(turns) as t
-                  join lanes l on l.team_id = p_team and l.bound_agent_id = t.agent_id
-                  cross join lateral (
-                       select j.id, j.priority from jobs j
-                        where j.team_id = p_team and j.lane_id = l.id and j.look_at = '-infinity'
-                        order by (- j.priority), j.id
-                        limit rooms[t.n]) as c
-                 where stands[t.n] = 'open'
-                   and (p_types is null or l.job_type = any (p_types))
-                   and (p_repositories is null or l.repository = any (p_repositories))
-                   and (l.connector_id is null or exists (
-                        select from connectors k
-                         where k.team_id = p_team and k.id = l.connector_id
-                           and (k.credential_location = 'server'
-                                or (k.credential_location = 'agent' and exists (
-                                    select from agent_connectors h
-                                     where h.team_id = p_team and h.agent_id = t.agent_id
-                                       and h.connector_id = l.connector_id)))))) as mine
-         where mine.place <= rooms[mine.n];
+        if any_bound then
+            select array_agg(mine.id order by mine.n, mine.place), array_agg(mine.n order by mine.n, mine.place)
+              into bound_jobs, more_turns
+              from (select c.id, t.n, row_number() over (partition by t.n order by - c.priority, c.id) as place
+                      from unnest(turns) as t
+                      join lanes l on l.team_id = p_team and l.bound_agent_id = t.agent_id
+                      cross join lateral (
+                           select j.id, j.priority from jobs j
+                            where j.team_id = p_team and j.lane_id = l.id and j.look_at = '-infinity'
+                            order by (- j.priority), j.id
+                            limit rooms[t.n]) as c
+                     where stands[t.n] = 'open'
+                       and (p_types is null or l.job_type = any (p_types))
+                       and (p_repositories is null or l.repository = any (p_repositories))
+                       and (l.connector_id is null or exists (
+                            select from connectors k
+                             where k.team_id = p_team and k.id = l.connector_id
+                               and (k.credential_location = 'server'
+                                    or (k.credential_location = 'agent' and exists (
+                                        select from agent_connectors h
+                                         where h.team_id = p_team and h.agent_id = t.agent_id
+                                           and h.connector_id = l.connector_id)))))) as mine
+             where mine.place <= rooms[mine.n];
+        end if;
         if bound_jobs is not null then
             for r in
                 select j.id from jobs j
@@ -533,13 +555,14 @@ begin
                    updated_by_user_id = users[g.n],
                    updated_at = now()
               from (select o.id, o.status as was, f.place, t.n, t.agent_id, t.starts, t.lease, d.deadline_at,
-                           now() + make_interval(secs => t.lease) as lease_end
+                           now() + make_interval(secs => t.lease) as lease_end,
+                           extract(epoch from now() - coalesce(o.next_attempt_at, o.scheduled_for, o.created_at)) as waited
                       from unnest(job_ids, for_turns) with ordinality as f (id, n, place)
                       join unnest(turns) as t on t.n = f.n
                       join jobs o on o.team_id = p_team and o.id = f.id
                       left join runs d on d.team_id = p_team and d.id = o.run_id) as g
              where j.team_id = p_team and j.id = g.id
-         returning g.place, g.n, g.was, j.id, j.lane_id, j.type, j.status, j.priority, j.payload, j.tool, j.repository,
+         returning g.place, g.n, g.was, g.waited, j.id, j.lane_id, j.type, j.status, j.priority, j.payload, j.tool, j.repository,
                    j.collection_id, j.connector_id, j.run_id, j.required_capabilities, j.attempt, j.max_attempts,
                    j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed, j.signing_nonce)
             select * from got order by place
@@ -553,6 +576,10 @@ begin
             lease_expires_at := r.lease_expires_at; assigned_at := r.assigned_at;
             signed := r.signed; signing_nonce := r.signing_nonce;
             return next;
+            moved_lanes := moved_lanes || r.lane_id;
+            moved_from := moved_from || r.was;
+            moved_to := moved_to || r.status;
+            moved_after := moved_after || r.waited::double precision;
             told_jobs := told_jobs || r.id;
             told_levels := told_levels || 'info'::text;
             told_words := told_words || (r.was || ' to assigned'
@@ -563,7 +590,12 @@ begin
         end loop;
     end if;
 
+    counts := set_config('agent_console.counts', '', true);
     if cardinality(told_jobs) > 0 then
+        insert into queue_moves (team_id, lane_id, came_from, went_to, jobs, waited_seconds)
+        select p_team, m.lane_id, m.came_from, m.went_to, count(*), sum(m.waited)
+          from unnest(moved_lanes, moved_from, moved_to, moved_after) as m (lane_id, came_from, went_to, waited)
+         group by m.lane_id, m.came_from, m.went_to;
         insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
         select p_team, new_id(), e.job_id, e.level, e.words, e.facts, e.attempt, e.user_id
           from unnest(told_jobs, told_levels, told_words, told_facts, told_attempts, told_users)
@@ -656,7 +688,7 @@ begin
              order by - h.priority, h.id
              limit 2
         ), picked as (
-            select j.id, j.status as was
+            select j.id, j.status as was, coalesce(j.next_attempt_at, j.scheduled_for, j.created_at) as since
               from jobs j
              where j.team_id = p_team and j.look_at = '-infinity'
                and j.lane_id = (select lane from heads limit 1)
@@ -682,7 +714,7 @@ begin
          where j.team_id = p_team and j.id = picked.id and j.run_id is null
            and room > (select count(*) from jobs h
                         where h.team_id = p_team and h.agent_id = p_agent and h.status in ('assigned', 'running'))
-     returning picked.was, coalesce(j.scheduled_for, j.created_at), j.id, j.lane_id, j.type, j.status, j.priority,
+     returning picked.was, picked.since, j.id, j.lane_id, j.type, j.status, j.priority,
                j.payload, j.tool, j.repository, j.collection_id, j.connector_id, j.run_id, j.required_capabilities,
                j.attempt, j.max_attempts, j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed,
                j.signing_nonce

@@ -3,12 +3,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import uuid4
 
 import pytest
 from pydantic import BaseModel
 
 from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one, narrate
+from agent_console.cli.shown import print_answer
+from agent_console.domain.ids import AgentId, ApprovalId, RunId, ThreadId
+from agent_console.domain.runs import Trace
 
 
 class Job(BaseModel):
@@ -211,3 +215,28 @@ def test_printing_needs_neither_textual_nor_pydantic() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def test_a_trace_is_shown_as_the_tree_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    top, below = RunId.new(), RunId.new()
+    row: dict[str, object] = {"thread_id": ThreadId.new(), "agent_id": AgentId.new(), "approval_id": None}
+    row |= dict.fromkeys(("created_at", "started_at", "ended_at"), datetime(2026, 3, 1, 3, 0, tzinfo=UTC))
+    asked = ApprovalId.new()
+    rows = [
+        row | {"kind": "run", "depth": 0, "run_id": top, "parent_run_id": None, "agent": "atlas", "seconds": 75},
+        row | {"kind": "run", "depth": 1, "run_id": below, "parent_run_id": top}
+        | {"agent": "beacon", "seconds": None},
+        row | {"kind": "approval", "depth": 2, "run_id": None, "approval_id": asked, "parent_run_id": below}
+        | {"agent": "cartographer", "seconds": 3700},
+    ]  # fmt: skip
+    states = ("running", "queued", "pending")
+    given = [one | {"status": status} for one, status in zip(rows, states, strict=True)]
+
+    print_answer(Trace.model_validate({"trace_id": uuid4(), "items": given, "truncated": False}), OutputForm.TABLE)
+
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert lines == [
+        f"atlas             running              1m  {top}",
+        f"└ beacon          queued                -  {below}",
+        f"  └ cartographer  approval pending  1h 1m  {asked}",
+    ]

@@ -11,7 +11,8 @@ from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one
 from agent_console.domain.agents import Agent
 from agent_console.domain.jobs import Job, QueueDepth, StatusDepth
 from agent_console.domain.records import Page, Record
-from agent_console.domain.spans import ago, until
+from agent_console.domain.runs import Trace, TraceKind, TraceRow
+from agent_console.domain.spans import ago, span, until
 
 
 def _now() -> datetime:
@@ -48,6 +49,19 @@ DEPTH_COLUMNS: Sequence[TableColumn[StatusDepth]] = (
 )
 
 
+def _branch(depth: int) -> str:
+    return "  " * (depth - 1) + "└ " if depth else ""
+
+
+TRACE_COLUMNS: Sequence[TableColumn[TraceRow]] = (
+    TableColumn(
+        "agent", lambda row: f"{'  ' * (row.depth - 1)}{'└ ' if row.depth else ''}{row.agent or row.agent_id}"
+    ),
+    TableColumn("status", lambda row: row.status if row.kind is TraceKind.RUN else f"approval {row.status}"),
+    TableColumn("for", lambda row: "-" if row.seconds is None else span(row.seconds), "right"),
+    TableColumn("id", lambda row: str(row.run_id or row.approval_id)),
+)
+
 # What reads better than its fields one by one.
 COLUMNS: dict[type[BaseModel], Sequence[TableColumn[Any]]] = {Agent: AGENT_COLUMNS, Job: JOB_COLUMNS}
 
@@ -58,6 +72,8 @@ def print_answer(answer: BaseModel, form: OutputForm) -> None:
             emit(items, _columns_of(type(answer)), form, next_page=following)
         case QueueDepth() if form is OutputForm.TABLE:
             emit(answer.depths, DEPTH_COLUMNS, form)
+        case Trace() if form is OutputForm.TABLE:
+            emit(answer.items, TRACE_COLUMNS, form)
         case _:
             emit_one(answer, _fields(type(answer), type(answer).model_fields), form)
 
