@@ -1,17 +1,15 @@
 """Jobs: listing them by keyset pages, reading one, putting one into the queue."""
 
-import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, Subquery, and_, case, func, literal, select, union_all
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Select, Subquery, and_, bindparam, select, union_all
 
-from agent_console.database.tables import agents, collections, connectors, job_events, jobs, users
+from agent_console.database.tables import agents, collections, connectors, jobs, users
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Conflict, NotFound
-from agent_console.domain.ids import AgentId, ConnectorId, JobEventId, JobId, TeamId
+from agent_console.domain.ids import AgentId, ConnectorId, JobId, RunId, TeamId
 from agent_console.domain.jobs import Job, JobAsked, JobQuery, NewJob, QueueDepth, StatusDepth
 from agent_console.domain.records import Nothing, Page
 from agent_console.domain.states import JobStatus
@@ -23,6 +21,7 @@ from agent_console.repository.postgres.explaining import warnings_for
 from agent_console.repository.postgres.lanes import lane_of
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.paused import pause_of
+from agent_console.repository.postgres.putting_in import Route, job_row, put_in
 from agent_console.repository.postgres.queue_stats import exact_depths, oldest_queued
 from agent_console.repository.postgres.release import place_of
 from agent_console.repository.postgres.work import Work, answers
@@ -39,6 +38,14 @@ def with_names(page: Subquery) -> Select[Any]:
         .select_from(page.outerjoin(agents, holder).outerjoin(users, maker))
         .order_by(page.c.id.desc())
     )
+
+
+# Made once: putting such a statement together takes longer than asking it.
+ONE_JOB = with_names(
+    select(jobs.c.team_id, *JOB_COLUMNS)
+    .where(jobs.c.team_id == bindparam("of_team"), jobs.c.id == bindparam("of_job"))
+    .subquery()
+)
 
 
 def newest_jobs(team_id: TeamId, query: JobQuery) -> Select[Any]:
@@ -77,8 +84,8 @@ async def get_job(work: Work, asked: JobAsked) -> Job:
 
 
 async def job_of(work: Work, job_id: JobId) -> Job:
-    one = select(jobs.c.team_id, *JOB_COLUMNS).where(jobs.c.team_id == work.caller.team_id, jobs.c.id == job_id)
-    found = (await work.connection.execute(with_names(one.subquery()))).mappings().first()
+    asked = {"of_team": work.caller.team_id, "of_job": job_id}
+    found = (await work.connection.execute(ONE_JOB, asked)).mappings().first()
     if found is None:
         raise NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
     return Job.model_validate(dict(found))
@@ -103,11 +110,24 @@ class Enqueued:
     at: datetime
 
 
-async def enqueue(work: Work, new: NewJob) -> Enqueued | None:
+async def enqueue(work: Work, new: NewJob, run_id: RunId | None = None) -> Enqueued | None:
     """Put a job into its lane and begin its story; None when its idempotency key was used meanwhile.
 
     The audit row is the caller's: an act that makes a job on the way is one act.
     """
+    route = await routed(work, new)
+    row = job_row(new, route, run_id)
+    made = await put_in(work, [row])
+    if not made.made:
+        return None
+    enqueued = Enqueued(JobId(str(row["id"])), JobStatus(made.status), made.at)
+    work.announce(Topic.JOBS, enqueued.id)
+    if enqueued.status is JobStatus.QUEUED:
+        work.announce(Topic.WORK, place_of(route.lane_id, route.bound_agent_id))
+    return enqueued
+
+
+async def routed(work: Work, new: NewJob) -> Route:
     bound_agent_id, connector_id = await route_of(work, new)
     lane_id = await lane_of(
         work,
@@ -117,37 +137,7 @@ async def enqueue(work: Work, new: NewJob) -> Enqueued | None:
         repository=new.repository,
         connector_id=connector_id,
     )
-    job_id = JobId.new()
-    later = func.coalesce(literal(new.scheduled_for, jobs.c.scheduled_for.type) > func.now(), False)
-    made = await work.connection.execute(
-        insert(jobs)
-        .values(
-            new.model_dump(exclude={"required_capabilities", "bound_agent_id", "connector_id"})
-            | {
-                "team_id": work.caller.team_id,
-                "id": job_id,
-                "lane_id": lane_id,
-                "required_capabilities": list(new.required_capabilities),
-                "bound_agent_id": bound_agent_id,
-                "connector_id": connector_id,
-                "status": case((later, JobStatus.SCHEDULED.value), else_=JobStatus.QUEUED.value),
-                "signing_nonce": secrets.token_hex(16) if new.signed else None,
-                "created_by_user_id": work.caller.user_id,
-                "updated_by_user_id": work.caller.user_id,
-            }
-        )
-        # Whoever comes second with a key waits here for the first, and then finds its job.
-        .on_conflict_do_nothing(
-            index_elements=["team_id", "idempotency_key"], index_where=jobs.c.idempotency_key.is_not(None)
-        )
-        .returning(jobs.c.created_at, jobs.c.status)
-    )
-    if (row := made.first()) is None:
-        return None
-    await _tell_story(work, job_id, row.status)
-    if row.status == JobStatus.QUEUED:
-        work.announce(Topic.WORK, place_of(lane_id, bound_agent_id))
-    return Enqueued(job_id, JobStatus(row.status), row.created_at)
+    return Route(lane_id, bound_agent_id, connector_id)
 
 
 async def _made_before(work: Work, new: NewJob) -> Job | None:
@@ -218,21 +208,6 @@ async def route_of(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId
         if agent.revoked_at is not None:
             raise Conflict(f"Agent {bound_agent_id} is revoked and will never take it.")
     return bound_agent_id, connector_id
-
-
-async def _tell_story(work: Work, job_id: JobId, status: str) -> None:
-    """The first line of the job's story, and a word to those who watch."""
-    await work.connection.execute(
-        insert(job_events).values(
-            team_id=work.caller.team_id,
-            id=JobEventId.new(),
-            job_id=job_id,
-            message=f"created as {status}",
-            payload={"to": status},
-            created_by_user_id=work.caller.user_id,
-        )
-    )
-    work.announce(Topic.JOBS, job_id)
 
 
 async def _tell_audit(work: Work, new: NewJob, made: Enqueued) -> None:

@@ -1,0 +1,86 @@
+"""The one statement that puts jobs in, each with the first line of its story."""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from agent_console.domain.ids import AgentId, ConnectorId, Id, JobId, LaneId, RunId
+from agent_console.domain.jobs import NewJob
+from agent_console.repository.postgres.work import Work
+
+# Whoever comes second with an idempotency key waits here for the first, and then adds nothing.
+INSERT = text("""
+    with made as (
+        insert into jobs (team_id, id, lane_id, type, status, priority, payload, tool, repository, collection_id,
+                          connector_id, bound_agent_id, required_capabilities, affinity_key, idempotency_key,
+                          max_attempts, max_run_seconds, scheduled_for, look_at, signed, signing_nonce, run_id,
+                          created_by_user_id, requested_by_user_id, updated_by_user_id)
+        select :team_id, g.id, g.lane_id, g.type,
+               case when g.scheduled_for > now() then 'scheduled' else 'queued' end, g.priority, g.payload, g.tool,
+               g.repository, g.collection_id, g.connector_id, g.bound_agent_id, g.required_capabilities,
+               g.affinity_key, g.idempotency_key, g.max_attempts, g.max_run_seconds, g.scheduled_for,
+               case when g.scheduled_for > now() then g.scheduled_for else '-infinity' end, g.signed,
+               g.signing_nonce, g.run_id, :user_id, g.requested_by_user_id, :user_id
+          from jsonb_to_recordset(cast(:jobs as jsonb)) as g (
+               id uuid, lane_id uuid, type text, priority integer, payload jsonb, tool text, repository text,
+               collection_id uuid, connector_id uuid, bound_agent_id uuid, required_capabilities jsonb,
+               affinity_key text, idempotency_key text, max_attempts integer, max_run_seconds integer,
+               scheduled_for timestamptz, signed boolean, signing_nonce text, run_id uuid,
+               requested_by_user_id uuid)
+            on conflict (team_id, idempotency_key) where idempotency_key is not null do nothing
+     returning id, status
+    ), told as (
+        insert into job_events (team_id, id, job_id, message, payload, created_by_user_id)
+        select :team_id, new_id(), id, 'created as ' || status, jsonb_build_object('to', status), :user_id
+          from made
+    )
+    select count(*) as made, now() as at, min(status) as status,
+           case when count(*) < :expected then array_agg(id) end as ids
+      from made
+""")
+
+
+@dataclass(frozen=True)
+class Route:
+    lane_id: LaneId
+    bound_agent_id: AgentId | None
+    connector_id: ConnectorId | None
+
+
+async def put_in(work: Work, rows: Sequence[dict[str, object]]) -> Row[Any]:
+    """How many were made, when, and which if not all; `status` is that of the first by name."""
+    facts = {"team_id": work.caller.team_id, "user_id": work.caller.user_id}
+    return (await work.connection.execute(INSERT, facts | {"jobs": json.dumps(rows), "expected": len(rows)})).one()
+
+
+def job_row(job: NewJob, route: Route, run_id: RunId | None = None) -> dict[str, object]:
+    return {
+        "id": _word(JobId.new()),
+        "lane_id": _word(route.lane_id),
+        "type": job.type,
+        "priority": job.priority,
+        "payload": job.payload,
+        "tool": job.tool,
+        "repository": job.repository,
+        "collection_id": _word(job.collection_id),
+        "connector_id": _word(route.connector_id),
+        "bound_agent_id": _word(route.bound_agent_id),
+        "required_capabilities": job.required_capabilities,
+        "affinity_key": job.affinity_key,
+        "idempotency_key": job.idempotency_key,
+        "max_attempts": job.max_attempts,
+        "max_run_seconds": job.max_run_seconds,
+        "scheduled_for": None if job.scheduled_for is None else job.scheduled_for.isoformat(),
+        "signed": job.signed,
+        "signing_nonce": secrets.token_hex(16) if job.signed else None,
+        "run_id": _word(run_id),
+        "requested_by_user_id": _word(job.requested_by_user_id),
+    }
+
+
+def _word(row: Id | None) -> str | None:
+    return None if row is None else f"{row.int:032x}"
