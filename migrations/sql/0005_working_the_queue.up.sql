@@ -259,10 +259,6 @@ declare
     unfinished boolean := false;
     any_bound boolean := false;
     counts text;
-    moved_lanes uuid[] := '{}';
-    moved_from text[] := '{}';
-    moved_to text[] := '{}';
-    moved_after double precision[] := '{}';
     wanted integer;
     unit integer;
     found_one boolean;
@@ -273,12 +269,6 @@ declare
     for_turns integer[] := '{}';
     more_jobs uuid[];
     more_turns integer[];
-    told_jobs uuid[] := '{}';
-    told_levels text[] := '{}';
-    told_words text[] := '{}';
-    told_facts jsonb[] := '{}';
-    told_attempts integer[] := '{}';
-    told_users uuid[] := '{}';
     r record;
 begin
     select array_agg(t order by t.n), bool_or(t.job_id is not null) into turns, finishing
@@ -332,6 +322,7 @@ begin
     counts := set_config('agent_console.counts', 'own', true);
     if finishing then
         for r in
+            with done as (
             update jobs j
                set status = d.becomes,
                    agent_id = case when d.becomes = 'queued' then null else j.agent_id end,
@@ -371,23 +362,25 @@ begin
                    else (j.cancel_requested_at is not null) = (d.becomes = 'cancelled') end
          returning d.n, j.id, j.lane_id, d.was, d.becomes, d.claimed_by, d.attempt, d.summary, d.error, d.result,
                    d.signature
+            ), told as (
+                insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
+                select p_team, new_id(), d.id,
+                       case when d.becomes in ('succeeded', 'cancelled') then 'info'
+                            when d.becomes = 'queued' then 'warn' else 'error' end,
+                       d.was || ' to ' || d.becomes || coalesce(': ' || nullif(coalesce(d.error, d.summary), ''), ''),
+                       jsonb_build_object('from', d.was, 'to', d.becomes, 'claimed_by', d.claimed_by), d.attempt,
+                       users[d.n]
+                  from done d
+            ), moved as (
+                insert into queue_moves (team_id, lane_id, came_from, went_to, jobs)
+                select p_team, d.lane_id, d.was, d.becomes, count(*) from done d group by d.lane_id, d.was, d.becomes
+            )
+            select d.n, d.id, d.lane_id, d.becomes, d.attempt, d.result, d.signature from done d
         loop
             finishes[r.n] := 'ok';
             finish_states[r.n] := r.becomes;
             finish_lanes[r.n] := r.lane_id;
-            moved_lanes := moved_lanes || r.lane_id;
-            moved_from := moved_from || r.was;
-            moved_to := moved_to || r.becomes;
-            moved_after := moved_after || 0::double precision;
-            told_jobs := told_jobs || r.id;
-            told_levels := told_levels || case when r.becomes in ('succeeded', 'cancelled') then 'info'
-                                               when r.becomes = 'queued' then 'warn' else 'error' end;
-            told_words := told_words
-                || (r.was || ' to ' || r.becomes || coalesce(': ' || nullif(coalesce(r.error, r.summary), ''), ''));
-            told_facts := told_facts || jsonb_build_object('from', r.was, 'to', r.becomes, 'claimed_by', r.claimed_by);
-            told_attempts := told_attempts || r.attempt;
-            told_users := told_users || users[r.n];
-            if r.becomes = 'succeeded' and r.result is not null then
+            if r.result is not null and r.becomes = 'succeeded' then
                 insert into job_results (team_id, id, job_id, attempt, result, signature, created_by_user_id)
                 values (p_team, new_id(), r.id, r.attempt, r.result, r.signature, users[r.n]);
             end if;
@@ -540,8 +533,8 @@ begin
 
     if cardinality(job_ids) > 0 then
         -- An update gives its rows in any order; what was chosen first is told first.
-        for r in
-            with got as (
+        return query
+        with got as (
             update jobs j
                set status = case when g.starts then 'running' else 'assigned' end,
                    agent_id = g.agent_id,
@@ -564,43 +557,27 @@ begin
              where j.team_id = p_team and j.id = g.id
          returning g.place, g.n, g.was, g.waited, j.id, j.lane_id, j.type, j.status, j.priority, j.payload, j.tool, j.repository,
                    j.collection_id, j.connector_id, j.run_id, j.required_capabilities, j.attempt, j.max_attempts,
-                   j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed, j.signing_nonce)
-            select * from got order by place
-        loop
-            turn := r.n; standing := stands[r.n];
-            finish := null; finish_status := null; finish_lane := null; pause := null;
-            job_id := r.id; lane_id := r.lane_id; type := r.type; status := r.status; priority := r.priority;
-            payload := r.payload; tool := r.tool; repository := r.repository; collection_id := r.collection_id;
-            connector_id := r.connector_id; run_id := r.run_id; required_capabilities := r.required_capabilities;
-            attempt := r.attempt; max_attempts := r.max_attempts; max_run_seconds := r.max_run_seconds;
-            lease_expires_at := r.lease_expires_at; assigned_at := r.assigned_at;
-            signed := r.signed; signing_nonce := r.signing_nonce;
-            return next;
-            moved_lanes := moved_lanes || r.lane_id;
-            moved_from := moved_from || r.was;
-            moved_to := moved_to || r.status;
-            moved_after := moved_after || r.waited::double precision;
-            told_jobs := told_jobs || r.id;
-            told_levels := told_levels || 'info'::text;
-            told_words := told_words || (r.was || ' to assigned'
-                || case r.status when 'running' then ' to running' else '' end || ': ' || workers[r.n]);
-            told_facts := told_facts || jsonb_build_object('from', r.was, 'to', r.status, 'claimed_by', workers[r.n]);
-            told_attempts := told_attempts || r.attempt;
-            told_users := told_users || users[r.n];
-        end loop;
+                   j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed, j.signing_nonce
+        ), told as (
+            insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
+            select p_team, new_id(), g.id, 'info',
+                   g.was || ' to assigned' || case g.status when 'running' then ' to running' else '' end || ': '
+                   || workers[g.n],
+                   jsonb_build_object('from', g.was, 'to', g.status, 'claimed_by', workers[g.n]), g.attempt, users[g.n]
+              from got g
+        ), moved as (
+            insert into queue_moves (team_id, lane_id, came_from, went_to, jobs, waited_seconds)
+            select p_team, g.lane_id, g.was, g.status, count(*), sum(g.waited)
+              from got g group by g.lane_id, g.was, g.status
+        )
+        select g.n, stands[g.n], null::text, null::text, null::uuid, null::jsonb, g.id, g.lane_id, g.type, g.status,
+               g.priority, g.payload, g.tool, g.repository, g.collection_id, g.connector_id, g.run_id,
+               g.required_capabilities, g.attempt, g.max_attempts, g.max_run_seconds, g.lease_expires_at,
+               g.assigned_at, g.signed, g.signing_nonce
+          from got g
+         order by g.place;
     end if;
-
     counts := set_config('agent_console.counts', '', true);
-    if cardinality(told_jobs) > 0 then
-        insert into queue_moves (team_id, lane_id, came_from, went_to, jobs, waited_seconds)
-        select p_team, m.lane_id, m.came_from, m.went_to, count(*), sum(m.waited)
-          from unnest(moved_lanes, moved_from, moved_to, moved_after) as m (lane_id, came_from, went_to, waited)
-         group by m.lane_id, m.came_from, m.went_to;
-        insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
-        select p_team, new_id(), e.job_id, e.level, e.words, e.facts, e.attempt, e.user_id
-          from unnest(told_jobs, told_levels, told_words, told_facts, told_attempts, told_users)
-               as e (job_id, level, words, facts, attempt, user_id);
-    end if;
 end
 $$;
 
