@@ -46,12 +46,6 @@ class RunWanted:
     max_run_seconds: int | None = None
 
 
-class RunJob(NewJob):
-    """The one job of a run."""
-
-    run_id: RunId
-
-
 def new_trace() -> UUID:
     return UUID(int=RunId.new().int)
 
@@ -126,7 +120,7 @@ async def begin_run(work: Work, access: Access, wanted: RunWanted) -> RunId:
     )
     if made.first() is None:
         raise key_in_use()
-    job = RunJob(
+    job = NewJob(
         type=JOB_TYPE,
         payload={
             "form": PAYLOAD_FORM,
@@ -142,9 +136,8 @@ async def begin_run(work: Work, access: Access, wanted: RunWanted) -> RunId:
         bound_agent_id=wanted.target_agent_id,
         max_run_seconds=seconds,
         requested_by_user_id=wanted.behind_it,
-        run_id=run_id,
     )
-    enqueued = await enqueue(work, job)
+    enqueued = await enqueue(work, job, run_id)
     if enqueued is None:
         raise key_in_use()
     event = AuditEvent(
@@ -162,7 +155,7 @@ async def begin_run(work: Work, access: Access, wanted: RunWanted) -> RunId:
         run_id=run_id,
     )
     await audit.append(work, event, access.at)
-    work.announce(Topic.RUNS, run_id)
+    work.announce(Topic.RUNS, run_id, thread_id=access.thread_id, agent_id=wanted.requested_by_agent_id)
     return run_id
 
 

@@ -160,8 +160,8 @@ async def write(
     """Make all changes: routes, versions, audit rows, and what waited for a person because of an old policy."""
     numbered = await _numbered(work, changes)
     # The routes come after what takes longest: agents that ask wait for who changes theirs.
+    await audit.append_all(work, [_event(one, reason, apply_id) for one in numbered], at)
     for one in numbered:
-        await audit.append(work, _event(one, reason, apply_id), at)
         work.announce(Topic.ROUTES, one.route_id)
     for step, statement in ((Step.CREATE, _create), (Step.UPDATE, _update), (Step.DELETE, _delete)):
         if concerned := [one for one in numbered if one.change.step is step]:
