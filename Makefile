@@ -59,10 +59,12 @@ bench: $(VENV)/.bench ## ratios measured in one run: first paint, cursor, bytes 
 	$(BIN)/python bench/terminal_bytes.py
 	$(BIN)/python -m bench.queue $(BENCH)
 
-prove: $(VENV)/.test ## the long proofs: many more histories of the queue, and what a large fleet costs
+prove: $(VENV)/.test ## the long proofs: many more histories of the queue, what a large fleet, long threads and a long trail cost
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/queue
 	$(BIN)/python -m bench.heartbeats
 	$(BIN)/python -m bench.fleet_size
+	$(BIN)/python -m bench.messages
+	$(BIN)/python -m bench.audit
 
 screenshots: $(VENV)/.test ## make the pictures of the README anew
 	$(BIN)/python bench/screenshots.py

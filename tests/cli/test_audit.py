@@ -1,16 +1,18 @@
 """The audit trail on the command line: proved, followed, and taken away."""
 
 import json
-import os
 import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.cli.program import agent_console, environment
+import pytest
+
+from tests.cli.program import agent_console, environment, started
 from tests.support.fleet import Fleet
 from tests.support.trail import act, seal
+from tests.support.warm_start import PROGRAMS
+
+pytestmark = pytest.mark.xdist_group(PROGRAMS)
 
 
 def test_a_trail_is_proved_against_an_exported_seal_and_damage_is_exit_code_one(
@@ -61,20 +63,16 @@ def test_an_export_goes_to_a_new_file_of_ones_own_or_to_stdout(tmp_path: Path, f
 def test_a_tail_is_followed_until_somebody_stops_it(tmp_path: Path, fleet: Fleet) -> None:
     before = act(fleet)
     seal(fleet)
-    with subprocess.Popen(
-        [sys.executable, "-m", "agent_console", "audit", "tail", "--follow", "-o", "ids"],
-        env=environment(tmp_path, AGENT_CONSOLE_DSN=fleet.working),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as following:
+    tail = ("audit", "tail", "--follow", "-o", "ids")
+    with started(*tail, variables=environment(tmp_path, AGENT_CONSOLE_DSN=fleet.working)) as following:
         assert following.stdout is not None
         first = following.stdout.readline()
         after = act(fleet)
         seal(fleet)
         second = following.stdout.readline()
-        os.kill(following.pid, signal.SIGINT)
+        following.send_signal(signal.SIGINT)
         rest = following.stdout.read()
-        code = following.wait(timeout=60)
+        code = following.wait()
 
     assert (first.strip(), second.strip(), rest, code) == (str(before), str(after), "", 130)
 

@@ -291,3 +291,19 @@ def test_every_role_can_ask_which_schema_it_stands_before(team: Team, role: str)
         found = team.execute("select version_num from alembic_version")
 
     assert len(found) == 1
+
+
+TRAIL_FUNCTIONS = ("append_audit", "seal_audit", "prune_audit", "prune_audit_seals", "make_audit_months")
+
+
+@mark.rule("R002-93")
+@mark.parametrize("function", TRAIL_FUNCTIONS)
+def test_who_works_on_the_trail_does_it_through_its_functions(team: Team, function: str) -> None:
+    (found,) = team.execute(
+        "select has_function_privilege(%s, oid, 'execute') as app, has_function_privilege(%s, oid, 'execute') as"
+        " maintenance, has_function_privilege(%s, oid, 'execute') as reader, has_function_privilege('public', oid,"
+        " 'execute') as everybody, proowner::regrole::text as owner from pg_proc where proname = %s",
+        *(APP, MAINTENANCE, READ_ONLY, function),
+    )
+
+    assert found == {"app": True, "maintenance": True, "reader": False, "everybody": False, "owner": OWNER}

@@ -70,5 +70,7 @@ async def test_one_of_a_hundred_deciders_wins_and_the_others_are_told_who(fleet:
     assert {answer.details["decided_by"] for answer in told} == {kept.decided_by}
     assert {(answer.details["state"], answer.details["decided_at"]) for answer in told} == {(kept.state.value, at)}
     approved = int(kept.run_id is not None)
-    assert count(fleet, "runs", "messages", "jobs where run_id is not null") == [approved] * 3
+    said = "messages where author_type = 'agent'"
+    assert count(fleet, "runs", said, "jobs where run_id is not null") == [approved] * 3
+    assert count(fleet, "messages where author_type = 'system'") == [1]
     assert [row[1] for row in trail(fleet, "approval.%")] == [kept.decided_by]

@@ -66,7 +66,14 @@ def test_every_example_is_of_an_operation_that_there_is() -> None:
 @pytest.mark.rule("R002-83", "U002-5", "U002-6", "U002-7", "U002-8", "U002-9")
 def test_the_actions_that_the_rules_name_are_registered() -> None:
     named = {
-        *("token.revoked", "rbac.role.grant", "rbac.role.revoke", "config.change", "thread.create"),
+        *(
+            "auth.login.failed",
+            "token.revoked",
+            "rbac.role.grant",
+            "rbac.role.revoke",
+            "config.change",
+            "thread.create",
+        ),
         *("thread.archive", "thread.acl.grant", "thread.acl.revoke", "thread.acl.update", "message.create"),
         *("run.create", "run.start", "run.cancel", "run.finish", "run.fail", "run.timeout", "run.policy.blocked"),
         *("a2a.delegate.request", "a2a.delegate.allowed", "a2a.delegate.blocked", "a2a.delegate.rate_limited"),

@@ -49,7 +49,7 @@ from tests.support.asking import (
 from tests.support.conversations import add_thread, let_in
 from tests.support.fleet import Fleet
 
-MADE = ("runs", "messages", "jobs where run_id is not null")
+MADE = ("runs", "messages where author_type <> 'system'", "jobs where run_id is not null")
 WORDS = "Delete the old builds. \u202e[/]"
 
 
@@ -118,6 +118,7 @@ async def test_an_approval_makes_exactly_the_run_that_was_read(
         ("message.create", "atlas", None),
         ("run.create", "Ole Berg", None),
         ("approval.approve", "Ole Berg", "allow"),
+        ("message.create", "agent-console", None),
     ]
     assert facts(fleet, "approval.approve") == [
         {
@@ -130,6 +131,7 @@ async def test_an_approval_makes_exactly_the_run_that_was_read(
     assert fleet.one("select count(*) from audit_log a where a::text like '%%builds%%'") == 0
 
 
+@pytest.mark.rule("U002-27")
 async def test_a_rejection_says_why_and_makes_nothing(crew: Callers, fleet: Fleet, thread_id: ThreadId) -> None:
     asked, ole, ana = await waiting(crew, thread_id), await crew.person(OLE), await crew.person(ANA)
 
@@ -137,6 +139,8 @@ async def test_a_rejection_says_why_and_makes_nothing(crew: Callers, fleet: Flee
 
     assert (decided.state, decided.decision_reason, decided.run_id) == (ApprovalState.REJECTED, "not today", None)
     assert count(fleet, *MADE) == [0, 0, 0]
+    said = fleet.execute("select content, payload ->> 'approval_id' from messages where author_type = 'system'")
+    assert said == [("Ole Berg rejected what atlas asked of beacon.", str(asked.id))]
     assert trail(fleet, "approval.%") == [("approval.reject", "Ole Berg", "block")]
     for request in (yes(asked), no(asked)):
         with pytest.raises(Conflict, match="Ole Berg rejected it at 20") as late:

@@ -16,6 +16,7 @@ from agent_console.server.app import build_app
 from agent_console.server.bad_credentials import (
     BLOCK_AT,
     BLOCK_SECONDS,
+    TOLD_EVERY_SECONDS,
     WARN_AT,
     WINDOW_SECONDS,
     BadCredentials,
@@ -197,6 +198,23 @@ async def test_a_blocked_address_is_refused_whatever_it_brings(app: FastAPI, fle
     assert refused.json()["details"] == {"retry_after": int(BLOCK_SECONDS)}
     assert registering.status_code == 429
     assert fleet.execute(BLOCKS) == [("system", "agent-console", "address", "192.0.2.1", "block")]
+
+
+@pytest.mark.rule("U002-5")
+async def test_the_first_failure_of_a_minute_is_written_down(app: FastAPI, fleet: Fleet, clock: Clock) -> None:
+    word = Secret.mint(fleet.team_id(), AgentId.new()).word
+    failures = "select resource_id, decision, actor_type from audit_log where action = 'auth.login.failed'"
+
+    async with calling(app, "192.0.2.1", word) as client, calling(app, "192.0.2.2", word) as other:
+        await fail(client, 3)
+        await fail(other, 1)
+        in_one_minute = fleet.execute(f"{failures} order by seq")
+        clock.now += TOLD_EVERY_SECONDS
+        await fail(client, 2)
+
+    assert in_one_minute == [("192.0.2.1", "block", "system"), ("192.0.2.2", "block", "system")]
+    assert len(fleet.execute(failures)) == 3
+    assert fleet.one("select count(*) from audit_log a where a::text like %s", f"%{word}%") == 0
 
 
 @pytest.mark.rule("U004-16")

@@ -97,7 +97,7 @@ async def test_without_a_credential_nothing_is_told(fleet: Fleet, credential: st
         httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client,
     ):
         # A well-formed header with nonsense in it counts as a bad credential, and twenty of them end the test.
-        step = 5 if credential == "Bearer nonsense" else 1
+        step = 1 + len(OPERATIONS) // 15 if credential == "Bearer nonsense" else 1
         for operation in [operation for operation in OPERATIONS if not operation.public][::step]:
             path = operation.path.format_map(dict.fromkeys(operation.path_fields, "x"))
             answer = await client.request(operation.verb.value, path)

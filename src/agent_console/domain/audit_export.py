@@ -25,7 +25,7 @@ class AuditExport(AuditFilter):
     """A part of the export: as many acts as fit, beginning after a position."""
 
     format: ExportForm = Field(ExportForm.JSONL, description="How it is written.")
-    after_position: int = Field(0, ge=0, description="Only what was sealed after this position.")
+    after_position: int = Field(0, ge=0, le=2**63 - 1, description="Only what was sealed after this position.")
     limit: int = Field(LIMIT_MAX, ge=1, le=LIMIT_MAX, description="How many rows at most in one part.")
 
 

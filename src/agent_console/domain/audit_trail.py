@@ -80,7 +80,9 @@ class AuditTail(AuditFilter):
     """Sealed acts in their order; without a position the last ones, or those since a time."""
 
     limit: int = Field(LIMIT, ge=1, le=LIMIT_MAX, description="How many rows at most.")
-    after_position: int | None = Field(None, ge=0, description="Only what was sealed after this position.")
+    after_position: int | None = Field(
+        None, ge=0, le=2**63 - 1, description="Only what was sealed after this position."
+    )
     wait_seconds: float = Field(
         0.0, ge=0.0, le=WAIT_SECONDS, description="Wait this long for something new; it ends the wait at once."
     )

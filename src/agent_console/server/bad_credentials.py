@@ -1,7 +1,8 @@
 """Who keeps sending bad credentials: counted for each address, in this process.
 
-An address is warned about, then shut out for a while. The address is the socket's peer, or what a trusted proxy
-says of its own peer; IPv6 is counted by /64, which is what one customer has.
+The first failure of a minute is written down. An address is warned about, then shut out for a while. The address
+is the socket's peer, or what a trusted proxy says of its own peer; IPv6 is counted by /64, which is what one
+customer has.
 """
 
 import ipaddress
@@ -18,7 +19,7 @@ from agent_console.domain.audit import SYSTEM, AuditEvent
 from agent_console.domain.errors import ConsoleError, RateLimited
 from agent_console.domain.ids import TeamId
 from agent_console.domain.kinds import Decision
-from agent_console.repository.operations.credentials import AUTH_BLOCKED
+from agent_console.repository.operations.credentials import AUTH_BLOCKED, AUTH_FAILED
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.repository import Backend
 
@@ -26,6 +27,7 @@ WARN_AT = 5
 BLOCK_AT = 20
 WINDOW_SECONDS = 300.0
 BLOCK_SECONDS = 300.0
+TOLD_EVERY_SECONDS = 60.0
 MOST_ADDRESSES = 10_000
 
 log = logging.getLogger("agent_console.server")
@@ -36,6 +38,7 @@ class _Address:
     failures: deque[float] = field(default_factory=lambda: deque(maxlen=BLOCK_AT))
     blocked_until: float | None = None
     team_id: TeamId | None = None
+    told_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,14 @@ class BadCredentials:
         log.warning("%s is blocked for %d s: %d bad credentials", address, BLOCK_SECONDS, count)
         return Block(address, known.team_id)
 
+    def is_news(self, address: str) -> bool:
+        """Whether nothing was written down of this address for a minute; from now on it was."""
+        known, now = self._remembered(address), self._clock()
+        if known.told_at is not None and known.told_at > now - TOLD_EVERY_SECONDS:
+            return False
+        known.told_at = now
+        return True
+
     def _remembered(self, address: str) -> _Address:
         """Whoever failed longest ago is forgotten first, so that strangers can't fill the memory."""
         known = self._addresses.setdefault(address, _Address())
@@ -122,22 +133,26 @@ TEAM_EXISTS = text("select now() from teams where id = :team_id")
 
 async def tell(backend: Backend, block: Block) -> None:
     """Write the block down for the team it was aimed at. It holds whether or not this can be written."""
-    if block.team_id is None:
+    facts = {"failures": BLOCK_AT, "seconds": int(BLOCK_SECONDS)}
+    event = AuditEvent(AUTH_BLOCKED, "address", block.address, facts, decision=Decision.BLOCK)
+    await _tell(backend, block.team_id, event)
+
+
+async def tell_failure(backend: Backend, address: str, team_id: TeamId | None) -> None:
+    """Write down that somebody was turned away, for the team whose door was tried."""
+    await _tell(backend, team_id, AuditEvent(AUTH_FAILED, "address", address, decision=Decision.BLOCK))
+
+
+async def _tell(backend: Backend, team_id: TeamId | None, event: AuditEvent) -> None:
+    if team_id is None:
         return
     try:
-        await backend.database.within_time(_write(backend, block, block.team_id))
+        await backend.database.within_time(_write(backend, team_id, event))
     except ConsoleError as error:
-        log.warning("the block of %s could not be written to the audit trail: %s", block.address, error)
+        log.warning("%s of %s could not be written to the audit trail: %s", event.action, event.resource_id, error)
 
 
-async def _write(backend: Backend, block: Block, team_id: TeamId) -> None:
-    event = AuditEvent(
-        AUTH_BLOCKED,
-        "address",
-        block.address,
-        {"failures": BLOCK_AT, "seconds": int(BLOCK_SECONDS)},
-        decision=Decision.BLOCK,
-    )
+async def _write(backend: Backend, team_id: TeamId, event: AuditEvent) -> None:
     async with backend.database.changing() as connection:
         at = (await connection.execute(TEAM_EXISTS, {"team_id": team_id})).scalar()
         if at is not None:

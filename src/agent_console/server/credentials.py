@@ -19,7 +19,7 @@ from agent_console.repository.operations import AnyOperation
 from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from agent_console.server import pace
-from agent_console.server.bad_credentials import BadCredentials, counted_address, tell
+from agent_console.server.bad_credentials import BadCredentials, counted_address, tell, tell_failure
 from agent_console.server.client_address import TrustedProxies, read_address
 
 PROGRAM_LENGTH = 200
@@ -69,6 +69,8 @@ async def counted(request: Request, counting: BadCredentials, word: str | None) 
         yield
     except Unauthorized:
         team_id = _team_of(await _introduced(request) if word is None else word)
+        if team_id is not None and counting.is_news(address):
+            await tell_failure(request.app.state.backend, address, team_id)
         if (block := counting.failed(address, team_id)) is not None:
             await tell(request.app.state.backend, block)
         raise

@@ -19,6 +19,7 @@ from agent_console.repository.operations.declared import AnyOperation, Operation
 
 AUDIT_PRUNED = audit_action("audit.prune", "checkpoint", "first_position", "last_position", "last_hash", "rows")
 
+PROVE_SECONDS = 30.0
 PRUNE_SECONDS = 600.0
 
 AUDIT_LIST = Operation(
@@ -75,6 +76,7 @@ AUDIT_VERIFY = Operation(
     request=Verification,
     answer=Verified,
     permission=Permission.ADMINISTER,
+    waits_seconds=PROVE_SECONDS,
 )
 AUDIT_PRUNE = Operation(
     name="audit.prune",

@@ -38,6 +38,7 @@ OPERATOR_TOKEN_ROTATED = audit_action(
 )
 TOKEN_REVOKED = audit_action("token.revoked", "worker_id", "user_id")
 AUTH_BLOCKED = audit_action("auth.blocked", "failures", "seconds")
+AUTH_FAILED = audit_action("auth.login.failed")
 
 REGISTRATION_TOKENS_MINT = Operation(
     name="registration_tokens.mint",

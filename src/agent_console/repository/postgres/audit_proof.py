@@ -10,7 +10,7 @@ from agent_console.domain.audit_proof import Damage, DamageKind, Verification, V
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AuditId, TeamId
 from agent_console.domain.records import Record
-from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
+from agent_console.repository.operations.audit_trail import AUDIT_VERIFY, PROVE_SECONDS
 from agent_console.repository.postgres import audit_retention, seal_status
 from agent_console.repository.postgres.audit_anchors import anchors_hold
 from agent_console.repository.postgres.audit_damage import damage_after, inserted, inserted_between
@@ -77,14 +77,14 @@ async def verify(repository: "PostgresRepository", asked: Verification) -> Verif
         return _answer(begun, Stretch(begun.first, 0, broken=True), begun.damage)
     database = repository.backend.database
     proving = asyncio.to_thread(prove, database.dsn, begun.team_id, begun.first, begun.upto)
-    stretch = await database.within_time(proving)
+    stretch = await database.within_time(proving, PROVE_SECONDS)
     if stretch.broken or stretch.last.position < begun.end.position:
         return await repository.in_one_transaction(AUDIT_VERIFY, partial(_between, begun, stretch), asked)
     behind = asyncio.to_thread(
         changed_behind,
         *(database.dsn, begun.team_id, begun.end.xid, begun.end.seq, begun.end.since_seq, UNSEALED_MOST),
     )
-    unsealed, changed = await database.within_time(behind)
+    unsealed, changed = await database.within_time(behind, PROVE_SECONDS)
     at_the_end = await repository.in_one_transaction(AUDIT_VERIFY, partial(_at_the_end, begun, stretch), asked)
     if at_the_end.damage is None and changed is not None:
         audit_id, seq = AuditId.of(changed[0]), changed[1]

@@ -118,11 +118,11 @@ def by_token(secret: Secret) -> Identify:
     """
     match secret.owner:
         case OperatorTokenId():
-            return lambda connection: _person(connection, secret)
+            return ByOperatorToken(secret)
         case AgentId():
             return ByAgentKey(secret)
         case WorkerTokenId():
-            return lambda connection: _worker(connection, secret)
+            return ByWorkerToken(secret)
         case _:
             raise Unauthorized(
                 "A registration token only lets an agent in; it is no credential.",
@@ -131,13 +131,25 @@ def by_token(secret: Secret) -> Identify:
 
 
 @dataclass(frozen=True)
-class ByAgentKey:
-    """An agent's own key. It can be seen from outside, so that a heartbeat can prove it in its own statement."""
+class BySecret:
+    """What proves the caller can be seen from outside, so that many can be proved in one statement."""
 
     secret: Secret
 
+
+class ByOperatorToken(BySecret):
+    async def __call__(self, connection: AsyncConnection) -> Caller:
+        return await _person(connection, self.secret)
+
+
+class ByAgentKey(BySecret):
     async def __call__(self, connection: AsyncConnection) -> Caller:
         return await _agent(connection, self.secret)
+
+
+class ByWorkerToken(BySecret):
+    async def __call__(self, connection: AsyncConnection) -> Caller:
+        return await _worker(connection, self.secret)
 
 
 async def _person(connection: AsyncConnection, secret: Secret) -> Caller:
