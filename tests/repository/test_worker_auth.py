@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 
-import httpx
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
@@ -26,7 +25,7 @@ from agent_console.repository.operations.credentials import (
     WORKER_TOKENS_REVOKE,
     WORKER_TOKENS_ROTATE,
 )
-from agent_console.repository.port import Repository
+from agent_console.repository.port import REFETCH, Change, Repository, Topic
 from agent_console.repository.postgres.identify import by_token, require_worker
 from agent_console.repository.postgres.repository import Backend, PostgresRepository, open_direct
 from tests.repository.conftest import ADMIN
@@ -328,9 +327,13 @@ async def test_being_seen_waits_for_nobody(open_with: OpenWith, fleet: Fleet) ->
 
 async def test_the_fleets_changes_are_not_for_agents(fleet: Fleet, admin: Repository, key: str) -> None:
     token = await mint(admin, "wrk-1")
-    async with serving(fleet.working) as url:
+    for_everybody = '{"team": "%s", "topic": "%s", "ids": null}'
+    async with serving(fleet.working) as url, asyncio.timeout(60):
         for credential in (key, token.secret):
-            headers = {"Authorization": f"Bearer {credential}"}
-            async with httpx.AsyncClient(base_url=url, headers=headers) as client:
-                answer = await client.get("/v1/changes")
-            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+            async with HttpRepository(url, credential) as agent, aclosing(agent.changes()) as changes:
+                assert await anext(changes) == REFETCH
+                for topic in ("jobs", "agents", "work"):
+                    payload = for_everybody % (fleet.team_id(), topic)
+                    fleet.execute("select pg_notify('agent_console_changes', %s)", payload)
+
+                assert await anext(changes) == Change(topic=Topic.WORK)

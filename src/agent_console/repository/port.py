@@ -42,8 +42,8 @@ class Repository(Protocol):
     async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered: ...
 
     def changes(self) -> AsyncGenerator[Change, None]:
-        """Notices for as long as the reader listens. The first is always a REFETCH, as is the first after
-        every lost connection: between the two something may have been missed."""
+        """Notices of what the reader may see, for as long as it listens and may. The first is always a REFETCH,
+        as is the first after every lost connection: between the two something may have been missed."""
         ...
 
     async def close(self) -> None: ...

@@ -22,7 +22,7 @@ from agent_console.server.credentials import CallerRepository
 from agent_console.server.failures import ERROR_RESPONSES
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-STREAM_PATH = "/v1/changes"
+STREAM_PATHS = ("/v1/changes", "/v1/stream")
 
 Labels = Mapping[str, str]
 _ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
@@ -127,7 +127,7 @@ class OpenStreams:
         self.counts = counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != STREAM_PATH:
+        if scope["type"] != "http" or scope["path"] not in STREAM_PATHS:
             await self.app(scope, receive, send)
             return
         self.counts["open"] += 1

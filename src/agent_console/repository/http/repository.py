@@ -1,11 +1,13 @@
 """Every declared operation over HTTP, and live changes as server-sent events."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, Self
 
 import httpx
-from httpx_sse import SSEError, aconnect_sse
+from httpx_sse import ServerSentEvent, SSEError, aconnect_sse
 from pydantic import ValidationError
 
 from agent_console import __version__
@@ -13,11 +15,14 @@ from agent_console.domain.errors import (
     ERRORS,
     CannotConnect,
     ConsoleError,
+    Forbidden,
     Internal,
     Invalid,
+    NotFound,
     TimedOut,
     Unauthorized,
 )
+from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation, Verb
 from agent_console.repository.port import Change
 
@@ -26,6 +31,8 @@ ANSWER_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 15.0
 RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
+# A stream that ended with one of these would be refused again.
+FOR_GOOD = (Unauthorized, Forbidden, NotFound)
 
 
 class HttpRepository:
@@ -68,27 +75,50 @@ class HttpRepository:
             ) from error
 
     async def changes(self) -> AsyncGenerator[Change, None]:
-        failures = 0
+        async with aclosing(self._events("/v1/changes", {})) as events:
+            async for event in events:
+                if event.event == "change":
+                    yield Change.model_validate_json(event.data)
+
+    async def follow(self, log: Log[Row], after: int | None = None) -> AsyncGenerator[Followed[Row], None]:
+        wanted = {"log": log.name.value, "thread_id": log.thread_id, "job_id": log.job_id, "after": after}
+        given = {name: str(value) for name, value in wanted.items() if value is not None}
+        began = False
+        async with aclosing(self._events("/v1/stream", given)) as events:
+            async for event in events:
+                if event.event == log.name.value:
+                    yield Followed(int(event.id), log.row.model_validate_json(event.data))
+                elif event.event == "begin" and not began:
+                    began = True
+                    yield Followed(int(event.id))
+
+    async def _events(self, path: str, given: dict[str, str]) -> AsyncGenerator[ServerSentEvent, None]:
+        """Events for as long as the server lets us read; a lost connection goes on where the last event was."""
+        failures, last = 0, ""
         while True:
             try:
-                async for change in self._stream():
-                    failures = 0
-                    yield change
+                async with aclosing(self._stream(path, given, last)) as stream:
+                    async for event in stream:
+                        failures, last = 0, event.id or last
+                        yield event
             except (httpx.HTTPError, SSEError, CannotConnect, TimedOut):
                 failures += 1
             await asyncio.sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])
 
-    async def _stream(self) -> AsyncGenerator[Change, None]:
+    async def _stream(self, path: str, given: dict[str, str], last: str) -> AsyncGenerator[ServerSentEvent, None]:
         timeout = httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
-        async with aconnect_sse(self._client, "GET", "/v1/changes", timeout=timeout) as source:
+        headers = {"Last-Event-ID": last} if last else {}
+        async with aconnect_sse(
+            self._client, "GET", path, params=given, headers=headers, timeout=timeout
+        ) as source:
             if source.response.status_code >= httpx.codes.BAD_REQUEST:
                 await source.response.aread()
                 raise self._refusal(source.response)
             async for event in source.aiter_sse():
-                if event.event == "change":
-                    yield Change.model_validate_json(event.data)
-                elif event.event == "end" and event.data == Unauthorized.code:
-                    raise Unauthorized("The credential is no longer valid.", hint="Ask for a new token.")
+                if event.event != "end":
+                    yield event
+                elif isinstance(refusal := self._refused_with(event.data), FOR_GOOD):
+                    raise refusal
 
     def _unreachable(self, error: httpx.HTTPError) -> ConsoleError:
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
@@ -104,12 +134,15 @@ class HttpRepository:
 
     def _refusal(self, answer: httpx.Response) -> ConsoleError:
         """Raise again what the server refused with."""
+        return self._refused_with(answer.content) or self._strange(answer)
+
+    def _refused_with(self, content: str | bytes) -> ConsoleError | None:
         try:
-            body = answer.json()
+            body = json.loads(content)
             kind = ERRORS.get(body["code"], Internal)
             return kind(body["message"], hint=body["hint"], details=body["details"])
         except (ValueError, KeyError, TypeError):
-            return self._strange(answer)
+            return None
 
     def _strange(self, answer: httpx.Response) -> ConsoleError:
         return CannotConnect(

@@ -20,6 +20,7 @@ from agent_console.repository.operations.approvals import (
 )
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.notices import Notice
 from agent_console.repository.postgres.work import Work
 
 AT_ONCE = 500
@@ -61,9 +62,10 @@ async def end_approvals(
     *which: ColumnElement[bool],
     at_most: int = AT_ONCE,
     pass_over_locked: bool = False,
-) -> list[ApprovalId]:
+) -> list[Notice]:
     """End those that wait, each with its audit row; locked in the order of their ids, so that nobody waits in a
-    circle. Who is decided just now is waited for, or passed over, and then no longer waits."""
+    circle. Who is decided just now is waited for, or passed over, and then no longer waits. The answer is what
+    has to be told once it is committed."""
     waiting = (
         select(*TOLD)
         .where(approvals.c.team_id == team_id, approvals.c.state == ApprovalState.PENDING.value, *which)
@@ -91,15 +93,16 @@ async def end_approvals(
             thread_id=row.thread_id,
         )
         await audit.append_for(connection, team_id, actor, event, at)
-    return ids
+    return [
+        Notice.of(Topic.APPROVALS, row.id, thread_id=row.thread_id, agent_id=row.from_agent_id) for row in rows
+    ]
 
 
 async def _end_all(work: Work, at: datetime, ending: Ending, *which: ColumnElement[bool]) -> int:
     ended, actor = 0, audit.actor_of(work.caller, work.place)
-    while ids := await end_approvals(work.connection, work.caller.team_id, actor, at, ending, *which):
-        ended += len(ids)
-        for approval_id in ids:
-            work.announce(Topic.APPROVALS, approval_id)
+    while notices := await end_approvals(work.connection, work.caller.team_id, actor, at, ending, *which):
+        ended += len(notices)
+        work.notices.extend(notices)
     return ended
 
 

@@ -2,34 +2,38 @@
 
 A notice in every inserting transaction would cost writers most of their speed (they queue for one lock), so
 writers only leave a word with the announcer, which says it for all of them at most every 50 ms, and less often
-while there is always something. A notice that gets lost costs a reader some freshness, never truth: readers look
-again by themselves.
+while there is always something. Readers in the writer's own process are told at once. A notice that gets lost
+costs a reader some freshness, never truth: readers look again by themselves.
 """
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from uuid import uuid4
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
 from agent_console.domain.errors import ConsoleError
-from agent_console.domain.ids import Id, TeamId
+from agent_console.domain.ids import AgentId, Id, TeamId, ThreadId
 from agent_console.repository.port import REFETCH, Change, Topic
+from agent_console.repository.postgres import standing
+from agent_console.repository.postgres.audience import Audience
 from agent_console.repository.postgres.database import connection_settings
+from agent_console.repository.postgres.notices import Notice, spoken, understood
+from agent_console.repository.postgres.overlooked import behind
 from agent_console.repository.postgres.queue_connections import QueueConnections
+from agent_console.repository.postgres.shared_reads import SharedReads
+from agent_console.repository.postgres.stream_reader import StreamReader
+from agent_console.repository.postgres.thread_readers import ThreadBook
 
 CHANNEL = "agent_console_changes"
 GATHER_SECONDS = 0.05
-GATHER_SECONDS_BUSY = 0.2
-NAMED_AT_MOST = 50
-WAITING_AT_MOST = 1000
+GATHER_SECONDS_BUSY = 0.1
 RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 
-# What a person watches. That a job may be claimed concerns only those who wait for one.
-FOR_PEOPLE = frozenset(Topic) - {Topic.WORK}
+# Said before everything else, so that nobody hears of something by a right that is already gone.
+FIRST = frozenset({Topic.USERS, Topic.TOKENS, Topic.THREADS})
 
 NOTIFY = "select pg_notify(%(channel)s, notice) from unnest(%(notices)s::text[]) as notice"
 
@@ -38,19 +42,41 @@ class Announcer:
     """Says what changed, for every writer of the process, at most once per gathering."""
 
     def __init__(self, connections: QueueConnections) -> None:
+        self.voice = uuid4().hex
         self._connections = connections
-        self._waiting: dict[tuple[TeamId, Topic], set[Id]] = {}
+        self._waiting: dict[tuple[TeamId, Topic], dict[Id, Notice]] = {}
         self._speaking: asyncio.Task[None] | None = None
         self._at_once: dict[Topic, Callable[[TeamId, Id], None]] = {}
+        self._here: Callable[[TeamId, Notice], None] | None = None
 
     def at_once(self, topic: Topic, hear: Callable[[TeamId, Id], None]) -> None:
         """Whoever is in the same process need not wait for the database to say it back."""
         self._at_once[topic] = hear
 
-    def announce(self, team_id: TeamId, topic: Topic, row: Id) -> None:
-        if (hear := self._at_once.get(topic)) is not None:
-            hear(team_id, row)
-        self._waiting.setdefault((team_id, topic), set()).add(row)
+    def tell_here(self, hear: Callable[[TeamId, Notice], None]) -> None:
+        """The ear of this process, which passes over what it hears of our own voice a second time."""
+        self._here = hear
+
+    def announce(
+        self,
+        team_id: TeamId,
+        topic: Topic,
+        row: Id,
+        *,
+        thread_id: ThreadId | None = None,
+        agent_id: AgentId | None = None,
+    ) -> None:
+        self.tell(team_id, Notice.of(topic, row, thread_id=thread_id, agent_id=agent_id))
+
+    def tell(self, team_id: TeamId, notice: Notice) -> None:
+        """A notice with its own id."""
+        if notice.id is None:
+            return
+        if (hear := self._at_once.get(notice.topic)) is not None:
+            hear(team_id, notice.id)
+        if self._here is not None:
+            self._here(team_id, notice)
+        self._waiting.setdefault((team_id, notice.topic), {})[notice.id] = notice
         if self._speaking is None or self._speaking.done():
             self._speaking = asyncio.create_task(self._speak())
 
@@ -70,10 +96,8 @@ class Announcer:
 
     async def _say_all(self) -> None:
         gathered, self._waiting = self._waiting, {}
-        notices = [
-            json.dumps({"team": str(team), "topic": topic.value, "ids": _named(ids)})
-            for (team, topic), ids in gathered.items()
-        ]
+        in_order = sorted(gathered.items(), key=lambda item: item[0][1] not in FIRST)
+        notices = [spoken(self.voice, team_id, topic, waiting.values()) for (team_id, topic), waiting in in_order]
         with suppress(ConsoleError):
             await self._connections.rows(NOTIFY, {"channel": CHANNEL, "notices": notices})
 
@@ -85,52 +109,62 @@ class Announcer:
             self._speaking.cancel()
 
 
-def _named(ids: set[Id]) -> list[str] | None:
-    """Many changes at once are told without names: the reader fetches its page again anyway."""
-    return sorted(str(row) for row in ids) if len(ids) <= NAMED_AT_MOST else None
-
-
-@dataclass(eq=False)
-class _Reader:
-    team_id: object
-    topics: frozenset[Topic]
-    waiting: "asyncio.Queue[Change]" = field(default_factory=lambda: asyncio.Queue(WAITING_AT_MOST))
-
-    def give(self, change: Change) -> None:
-        """A reader that can't keep up is told to fetch again instead of holding anyone up."""
-        try:
-            self.waiting.put_nowait(change)
-        except asyncio.QueueFull:
-            while not self.waiting.empty():
-                self.waiting.get_nowait()
-            self.waiting.put_nowait(REFETCH)
-
-
 class Listener:
     """Hears notices on a connection of its own, for as long as somebody reads."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, connections: QueueConnections, own_voice: str) -> None:
         self._dsn = dsn
-        self._readers: set[_Reader] = set()
-        self._hearing: asyncio.Task[None] | None = None
+        self._connections = connections
+        self._own_voice = own_voice
+        self.book = ThreadBook(connections)
+        self.shared_reads = SharedReads()
+        self._audience = Audience(self.book)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._listening = False
 
-    async def changes(
-        self, team_id: object, topics: frozenset[Topic] = FOR_PEOPLE
-    ) -> AsyncGenerator[Change, None]:
-        reader = _Reader(team_id, topics)
-        self._readers.add(reader)
-        if self._hearing is None or self._hearing.done():
-            self._hearing = asyncio.create_task(self._hear())
-        else:
+    async def changes(self, team_id: TeamId, topics: frozenset[Topic]) -> AsyncGenerator[Change, None]:
+        """For parts of the house: everything of these topics, whoever may see it."""
+        with self.reading(StreamReader(team_id, wants=lambda notice: notice.topic in topics)) as reader:
+            while True:
+                for change in await reader.next() or ():
+                    yield change
+
+    @contextmanager
+    def reading(self, reader: StreamReader) -> Iterator[StreamReader]:
+        """Within the block the reader is told what it wants; a REFETCH comes first."""
+        self._audience.add(reader)
+        if not self._tasks:
+            self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._look_again())]
+        if self._listening:
             reader.give(REFETCH)
         try:
-            while True:
-                yield await reader.waiting.get()
+            yield reader
         finally:
-            self._readers.discard(reader)
-            if not self._readers and self._hearing is not None:
-                self._hearing.cancel()
-                self._hearing = None
+            self._audience.remove(reader)
+            if not self._audience:
+                self._stop()
+
+    def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._tasks = []
+        self._listening = False
+
+    def hear_here(self, team_id: TeamId, notice: Notice) -> None:
+        """What this process itself says. Work has a way of its own."""
+        if notice.topic is not Topic.WORK:
+            self._tell(team_id, notice)
+
+    def _tell(self, team_id: TeamId, notice: Notice) -> None:
+        if notice.id is None:
+            self.shared_reads.touch_all()
+        else:
+            self.shared_reads.touch((team_id, notice.id))
+        self._audience.tell(team_id, notice)
+
+    def _all_fetch_again(self) -> None:
+        self.shared_reads.touch_all()
+        self._audience.all_fetch_again()
 
     async def _hear(self) -> None:
         failures = 0
@@ -140,34 +174,43 @@ class Listener:
                     make_conninfo("", **connection_settings(self._dsn)), autocommit=True
                 ) as connection:
                     await connection.execute(f"listen {CHANNEL}")
-                    failures = 0
-                    self._give_all(REFETCH)
+                    failures, self._listening = 0, True
+                    self._all_fetch_again()
                     async for notice in connection.notifies():
                         self._pass_on(notice.payload)
             except (psycopg.Error, OSError):
                 failures += 1
+            finally:
+                # One that was stopped may end after its successor has begun.
+                if asyncio.current_task() in self._tasks:
+                    self._listening = False
             await asyncio.sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])
 
-    def _give_all(self, change: Change) -> None:
-        for reader in self._readers:
-            reader.give(change)
-
     def _pass_on(self, payload: str) -> None:
-        try:
-            notice = json.loads(payload)
-            team_id = TeamId.parse(notice["team"])
-            topic = Topic(notice["topic"])
-            ids = notice["ids"] or (None,)
-        except (ValueError, KeyError, TypeError, ConsoleError):
-            self._give_all(REFETCH)
+        if (heard := understood(payload)) is None:
+            self._all_fetch_again()
             return
-        for reader in self._readers:
-            if reader.team_id == team_id and topic in reader.topics:
-                for row in ids:
-                    reader.give(Change(topic=topic, id=row))
+        for notice in heard.notices:
+            if heard.voice != self._own_voice or notice.topic is Topic.WORK:
+                self._tell(heard.team_id, notice)
+
+    async def _look_again(self) -> None:
+        """Nothing can be told while the database is away, so a look that fails is tried again with the next."""
+        while True:
+            await asyncio.sleep(standing.LOOK_AGAIN_SECONDS)
+            with suppress(ConsoleError):
+                outsiders = self._audience.outsiders
+                for reader in await standing.changed_standing(self._connections, outsiders):
+                    reader.doubt()
+                for reader in await behind(self._connections, (reader for reader, _ in outsiders)):
+                    if reader.log.thing is not None:
+                        self.shared_reads.touch((reader.team_id, reader.log.thing))
+                    reader.give(REFETCH)
 
     async def close(self) -> None:
-        if self._hearing is not None:
-            self._hearing.cancel()
+        tasks = self._tasks
+        self._stop()
+        for task in tasks:
             with suppress(asyncio.CancelledError):
-                await self._hearing
+                await task
+        await self._audience.close()

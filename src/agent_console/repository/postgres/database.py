@@ -55,6 +55,8 @@ class Database:
             pool_timeout=answer_seconds,
             pool_pre_ping=True,
             hide_parameters=True,
+            # No extension is used, so nobody need look for the type of one before the first answer.
+            use_native_hstore=False,
         )
         self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._schema_is_right = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic import JsonValue
 from sqlalchemy import Row, func, select, text, update
 
 from agent_console.database.tables import approvals, users
@@ -27,6 +28,7 @@ from agent_console.repository.operations.approvals import (
     APPROVALS_APPROVE,
     APPROVALS_REJECT,
 )
+from agent_console.repository.operations.messages import MESSAGE_CREATED
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.approval_endings import (
@@ -43,6 +45,7 @@ from agent_console.repository.postgres.delegation import agent_says
 from agent_console.repository.postgres.delegation_facts import Pair, Route, locked_pair, locked_route
 from agent_console.repository.postgres.locked_thread import locked_access
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
+from agent_console.repository.postgres.saying import post_system_message
 from agent_console.repository.postgres.settled import Settled
 from agent_console.repository.postgres.thread_access import Access, thread_access
 from agent_console.repository.postgres.told_refusals import telling_refusals
@@ -204,8 +207,13 @@ async def _ended(work: Work, held: _Held, ending: Ending) -> Settled[Approval]:
     """It ends here, by what time or somebody else has changed; the decision comes too late."""
     of_this = approvals.c.id == held.id
     await end_approvals(work.connection, work.caller.team_id, SYSTEM, held.access.at, ending, of_this)
-    work.announce(Topic.APPROVALS, held.id)
+    _announce(work, held)
     return await _too_late(work, held)
+
+
+def _announce(work: Work, held: _Held) -> None:
+    thread_id, agent_id = held.access.thread_id, held.pair.from_agent_id
+    work.announce(Topic.APPROVALS, held.id, thread_id=thread_id, agent_id=agent_id)
 
 
 async def _too_late(work: Work, held: _Held) -> Settled[Approval]:
@@ -290,5 +298,17 @@ async def _decided(
         run_id=run_id,
     )
     await audit.append(work, event, held.access.at)
-    work.announce(Topic.APPROVALS, held.id)
+    await _tell_thread(work, held, state)
+    _announce(work, held)
     return Settled[Approval](answer=await approval_of(work, held.id))
+
+
+async def _tell_thread(work: Work, held: _Held, state: ApprovalState) -> None:
+    """Whoever reads the thread sees that a person stepped in, and where."""
+    words = f"{work.caller.name} {state.value} what {held.pair.from_name} asked of {held.pair.to_name}."
+    thread_id, connection, team_id = held.access.thread_id, work.connection, work.caller.team_id
+    facts: dict[str, JsonValue] = {"approval_id": str(held.id), "state": state.value}
+    message_id = await post_system_message(connection, team_id, thread_id, words, payload=facts)
+    event = AuditEvent(MESSAGE_CREATED, "message", str(message_id), thread_id=thread_id)
+    await audit.append_for(connection, team_id, SYSTEM, event, held.access.at)
+    work.announce(Topic.MESSAGES, thread_id)

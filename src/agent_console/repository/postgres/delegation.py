@@ -212,7 +212,9 @@ class _Asking:
                 request_digest=gathered.digest,
             )
         )
-        self.work.announce(Topic.APPROVALS, approval_id)
+        self.work.announce(
+            Topic.APPROVALS, approval_id, thread_id=self.access.thread_id, agent_id=self.pair.from_agent_id
+        )
         return approval_id, digest
 
     def _envelope(self, approval_id: ApprovalId, gathered: Gathered, route: Route) -> dict[str, JsonValue]:

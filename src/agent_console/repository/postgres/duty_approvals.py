@@ -5,9 +5,8 @@ from sqlalchemy import func, select, text
 from agent_console.database.tables import approvals
 from agent_console.domain.audit import SYSTEM
 from agent_console.domain.ids import TeamId
-from agent_console.repository.port import Topic
 from agent_console.repository.postgres.approval_endings import EXPIRED, end_approvals
-from agent_console.repository.postgres.duty_declared import Duty, announce_all, in_turn
+from agent_console.repository.postgres.duty_declared import Duty, in_turn
 from agent_console.repository.postgres.repository import Backend
 
 NAME = "approvals"
@@ -50,7 +49,8 @@ async def _expire(backend: Backend, team_id: TeamId) -> int:
         ended = await end_approvals(
             connection, team_id, SYSTEM, at, EXPIRED, over, at_most=BATCH, pass_over_locked=True
         )
-    announce_all(backend, team_id, Topic.APPROVALS, ended)
+    for notice in ended:
+        backend.announcer.tell(team_id, notice)
     return len(ended)
 
 

@@ -6,7 +6,7 @@ A job that an agent holds is ended by the queue itself, which looks at the deadl
 from sqlalchemy import text
 
 from agent_console.domain.audit import SYSTEM, AuditEvent
-from agent_console.domain.ids import JobId, RunId, TeamId, ThreadId
+from agent_console.domain.ids import AgentId, JobId, RunId, TeamId, ThreadId
 from agent_console.repository.operations.runs import RUN_TIMED_OUT
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
@@ -31,7 +31,7 @@ TEAMS_WITH_OVERDUE = text("""
 # The run is ended first: a waiting job can only be cancelled, and its run would follow it into that.
 END_OVERDUE = text("""
     with overdue as (
-        select r.id as run_id, r.thread_id, j.id as job_id, j.status, j.attempt
+        select r.id as run_id, r.thread_id, r.requested_by_agent_id, j.id as job_id, j.status, j.attempt
           from runs r
           join jobs j on j.team_id = r.team_id and j.run_id = r.id
          where r.team_id = :team_id and r.ended_at is null and r.deadline_at <= now()
@@ -60,7 +60,7 @@ END_OVERDUE = text("""
                jsonb_build_object('from', o.status, 'to', 'cancelled'), o.attempt
           from overdue o join gone g on g.id = o.job_id
     )
-    select o.run_id, o.thread_id, o.job_id, o.attempt, now() as at
+    select o.run_id, o.thread_id, o.requested_by_agent_id, o.job_id, o.attempt, now() as at
       from overdue o join gone g on g.id = o.job_id
      order by o.run_id
 """)
@@ -98,7 +98,10 @@ async def _end(backend: Backend, team_id: TeamId) -> int:
                 run_id=run_id,
             )
             await audit.append_for(connection, team_id, SYSTEM, event, row.at)
-    announce_all(backend, team_id, Topic.RUNS, (RunId.of(row.run_id) for row in rows))
+    for row in rows:
+        run_id, thread_id, asked_by = RunId.of(row.run_id), ThreadId.of(row.thread_id), row.requested_by_agent_id
+        agent_id = None if asked_by is None else AgentId.of(asked_by)
+        backend.announcer.announce(team_id, Topic.RUNS, run_id, thread_id=thread_id, agent_id=agent_id)
     announce_all(backend, team_id, Topic.JOBS, (JobId.of(row.job_id) for row in rows))
     return len(rows)
 

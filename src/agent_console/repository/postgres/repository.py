@@ -1,11 +1,16 @@
 """The repository that speaks to PostgreSQL directly: every rule that needs the database is kept here."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Any, Self
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console import __version__
 from agent_console.domain.audit import NOWHERE, Place
+from agent_console.domain.identity import Caller
 from agent_console.domain.permissions import require_permission
+from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change
 from agent_console.repository.postgres import (
@@ -50,11 +55,14 @@ from agent_console.repository.postgres import (
 )
 from agent_console.repository.postgres.changes import Announcer, Listener
 from agent_console.repository.postgres.database import Database
+from agent_console.repository.postgres.following import rows_read
+from agent_console.repository.postgres.hearing import changes_told
 from agent_console.repository.postgres.identify import Identify, by_name
 from agent_console.repository.postgres.own_pace import own_pace_of
 from agent_console.repository.postgres.presence import Heartbeats
 from agent_console.repository.postgres.queue import Queue
 from agent_console.repository.postgres.queue_connections import QueueConnections
+from agent_console.repository.postgres.standing import secret_of
 from agent_console.repository.postgres.work import Handler, Work, handler_of
 
 # Importing the modules is what fills the table of handlers.
@@ -107,7 +115,8 @@ class Backend:
         self.database = Database(dsn, pool_size=pool_size)
         self.connections = QueueConnections(self.database)
         self.announcer = Announcer(self.connections)
-        self.listener = Listener(listen_dsn or dsn)
+        self.listener = Listener(listen_dsn or dsn, self.connections, self.announcer.voice)
+        self.announcer.tell_here(self.listener.hear_here)
         self.heartbeats = Heartbeats(self.database, self.announcer)
         self.queue = Queue(self.connections, self.announcer, self.listener)
 
@@ -177,18 +186,46 @@ class PostgresRepository:
                 require_permission(caller.role, operation.permission, operation.name)
             work = Work(connection, caller, self._place)
             answer = await handler(work, request)
-        for topic, row in work.notices:
-            self._backend.announcer.announce(work.caller.team_id, topic, row)
+        for notice in work.notices:
+            self._backend.announcer.tell(work.caller.team_id, notice)
         return answer
 
     async def changes(self) -> AsyncGenerator[Change, None]:
-        team_id = await self._backend.database.within_time(self._team())
-        async for change in self._backend.listener.changes(team_id):
-            yield change
+        async with aclosing(self.gathered_changes()) as gathered:
+            async for changes in gathered:
+                for change in changes:
+                    yield change
 
-    async def _team(self) -> object:
+    def gathered_changes(self) -> AsyncGenerator[tuple[Change, ...], None]:
+        """The same notices, those together that were waiting together; the first are none, once the caller is
+        known."""
+        return changes_told(self._backend.listener, self.caller, secret_of(self._identify))
+
+    async def follow(self, log: Log[Row], after: int | None = None) -> AsyncGenerator[Followed[Row], None]:
+        async with aclosing(self.gathered_rows(log, after)) as gathered:
+            async for rows in gathered:
+                for row in rows:
+                    yield row
+
+    def gathered_rows(self, log: Log[Row], after: int | None) -> AsyncGenerator[tuple[Followed[Row], ...], None]:
+        """The same rows, those together that were read together."""
+        return rows_read(self, log, after)
+
+    async def caller(self) -> Caller:
+        """Who calls, as the database knows them now."""
+        return await self._backend.database.within_time(self._identified())
+
+    def remembering(self, known: Callable[[], Caller]) -> "PostgresRepository":
+        """For whoever has just asked who calls, and will ask again: the same view without a look-up each time."""
+
+        async def identify(connection: AsyncConnection) -> Caller:
+            return known()
+
+        return PostgresRepository(self._backend, identify, place=self._place)
+
+    async def _identified(self) -> Caller:
         async with self._backend.database.reading() as connection:
-            return (await self._identify(connection)).team_id
+            return await self._identify(connection)
 
     async def close(self) -> None:
         if self._owns_backend:

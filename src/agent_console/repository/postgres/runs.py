@@ -140,5 +140,5 @@ async def cancel_run(work: Work, asked: RunCancelling) -> Run:
         raise found.refused[0][1]
     if found.ready:
         await act.do(work, found.ready)
-        work.announce(Topic.RUNS, run.id)
+        work.announce(Topic.RUNS, run.id, thread_id=run.thread_id, agent_id=run.requested_by_agent_id)
     return await run_of(work, run.id)

@@ -18,15 +18,16 @@ HEAD = text("""
 """)
 # What lies behind the end of the chain, by audit_log_order_idx.
 WAITING = text(f"""
+    with head as (select * from audit_heads where team_id = :team_id)
     select count(*) as acts,
            coalesce(extract(epoch from now() - min(w.created_at)), 0)::double precision as seconds,
            now() as at, audit_kept_since() as kept_since
       from (select a.created_at
               from audit_log a
              where a.team_id = :team_id
-               and (a.xid, a.seq) > (coalesce((select h.audit_xid from audit_heads h where h.team_id = :team_id), '0'),
-                                     coalesce((select h.audit_seq from audit_heads h where h.team_id = :team_id), 0))
-               and a.seq > coalesce((select h.since_seq from audit_heads h where h.team_id = :team_id), 0)
+               and (a.xid, a.seq) > (coalesce((select audit_xid from head), '0'),
+                                     coalesce((select audit_seq from head), 0))
+               and a.seq > coalesce((select since_seq from head), 0)
              order by a.xid, a.seq
              limit {UNSEALED_MOST}) as w
 """)  # noqa: S608

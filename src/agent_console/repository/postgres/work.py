@@ -10,10 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent_console.domain.audit import NOWHERE, Place
 from agent_console.domain.errors import Unauthorized
 from agent_console.domain.identity import Caller
-from agent_console.domain.ids import Id
+from agent_console.domain.ids import AgentId, Id, ThreadId
 from agent_console.domain.records import Request
 from agent_console.repository.operations import AnyOperation, Operation
 from agent_console.repository.port import Topic
+from agent_console.repository.postgres.notices import Notice
 
 Asked = TypeVar("Asked", bound=Request)
 Answered = TypeVar("Answered", bound=BaseModel)
@@ -29,7 +30,7 @@ class Work:
     connection: AsyncConnection
     identified: Caller | None
     place: Place = NOWHERE
-    notices: list[tuple[Topic, Id]] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
     @property
     def caller(self) -> Caller:
@@ -40,9 +41,15 @@ class Work:
     def act_as(self, caller: Caller) -> None:
         self.identified = caller
 
-    def announce(self, topic: Topic, row: Id) -> None:
-        """Tell the readers of live changes, once this transaction has been committed."""
-        self.notices.append((topic, row))
+    def announce(
+        self, topic: Topic, row: Id, *, thread_id: ThreadId | None = None, agent_id: AgentId | None = None
+    ) -> None:
+        """Tell the readers of live changes, once this transaction has been committed.
+
+        What belongs to a thread names it, since only its readers may hear of it; what an agent asked for names
+        the agent, which hears of its own.
+        """
+        self.notices.append(Notice.of(topic, row, thread_id=thread_id, agent_id=agent_id))
 
 
 Handler = Callable[[Work, Asked], Awaitable[Answered]]
