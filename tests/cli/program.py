@@ -1,10 +1,11 @@
-"""The real program in a process of its own."""
+"""The real program in a process of its own; the imports that every start has in common are done before."""
 
 import os
-import subprocess
-import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.warm_start import WarmProgram, warm_python
 
 SECONDS = 60
 
@@ -22,14 +23,12 @@ def environment(home: Path, **variables: str) -> dict[str, str]:
     return kept | {"HOME": str(home), "PYTHONWARNINGS": "default"} | variables
 
 
+def started(*arguments: str, variables: Mapping[str, str], stderr: int | None = None) -> WarmProgram:
+    """`python -m agent_console` in this environment, still running."""
+    return warm_python().start("agent_console", *arguments, environment=variables, stderr=stderr)
+
+
 def agent_console(*arguments: str, home: Path, stdin: str = "", **variables: str) -> Ended:
-    done = subprocess.run(
-        [sys.executable, "-m", "agent_console", *arguments],
-        env=environment(home, **variables),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    with started(*arguments, variables=environment(home, **variables)) as program:
+        out, err = program.communicate(stdin, timeout=SECONDS)
+    return Ended(program.wait(), out, err)

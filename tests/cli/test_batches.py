@@ -4,13 +4,16 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
+import pytest
+
 from agent_console.domain.batches import REFUSALS_KEPT, Batch, Refusal
-from tests.cli.program import SECONDS, agent_console, environment
+from tests.cli.program import agent_console, environment, started
 from tests.support.fleet import Fleet
+from tests.support.warm_start import PROGRAMS
+
+pytestmark = pytest.mark.xdist_group(PROGRAMS)
 
 CANCEL = ("jobs", "cancel-many", "--type", "bulk", "--output", "json")
 MANY = 3_000
@@ -37,18 +40,13 @@ def test_one_command_does_every_batch(tmp_path: Path, fleet: Fleet) -> None:
 def test_ctrl_c_stops_between_two_batches_and_tells_how_many_are_done(tmp_path: Path, fleet: Fleet) -> None:
     fleet.add_jobs(MANY)
     screen, stderr = os.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "agent_console", *CANCEL, "--batch-size", "1"],
-        env=environment(tmp_path, AGENT_CONSOLE_DSN=fleet.working),
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-    ) as program:
+    variables = environment(tmp_path, AGENT_CONSOLE_DSN=fleet.working)
+    with started(*CANCEL, "--batch-size", "1", variables=variables, stderr=stderr) as program:
         os.close(stderr)
         shown = until_shown(screen, " done, ")
 
         program.send_signal(signal.SIGINT)
-        out, _ = program.communicate(timeout=SECONDS)
+        out, _ = program.communicate()
     shown += rest_of(screen)
 
     answer = json.loads(out)

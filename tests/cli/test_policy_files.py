@@ -10,6 +10,9 @@ from agent_console.domain.errors import ConsoleError, Invalid, TooLarge
 from agent_console.domain.route_drafts import POLICY_FILE_BYTES
 from tests.cli.program import Ended, agent_console
 from tests.support.fleet import Fleet
+from tests.support.warm_start import PROGRAMS
+
+pytestmark = pytest.mark.xdist_group(PROGRAMS)
 
 POLICY = """\
 # reviewed by two people

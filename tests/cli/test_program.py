@@ -16,6 +16,12 @@ from agent_console.repository.operations import OPERATIONS, AnyOperation
 from tests.cli.program import agent_console, environment
 from tests.support.clusters import Cluster
 from tests.support.fleet import Fleet
+from tests.support.warm_start import PROGRAMS
+
+pytestmark = pytest.mark.xdist_group(PROGRAMS)
+
+# A policy is a file, and what it does not name is deleted unless somebody says otherwise.
+SAID_OTHERWISE = {("routes.apply", "text"): "FILE", ("routes.apply", "delete_missing"): "--keep-missing"}
 
 
 def test_version_and_help_need_nothing(tmp_path: Path) -> None:
@@ -45,7 +51,8 @@ def test_every_operation_is_a_verb_that_explains_itself(verbs: typer.Typer, oper
     assert operation.summary.rstrip(".") in " ".join(shown.stdout.split())
     for name in operation.request.model_fields:
         if name not in operation.path_fields:
-            assert f"--{name.removesuffix('_id').replace('_', '-')}" in shown.stdout
+            option = f"--{name.removesuffix('_id').replace('_', '-')}"
+            assert SAID_OTHERWISE.get((operation.name, name), option) in shown.stdout
 
 
 def test_lists_come_as_table_json_and_ids(tmp_path: Path, fleet: Fleet) -> None:

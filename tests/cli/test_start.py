@@ -4,67 +4,56 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.cli.program import environment
 
 HEAVY = ("textual", "fastapi", "uvicorn", "sqlalchemy", "alembic", "psycopg", "httpx")
 
+# What a command imports stays, so a later one may show what an earlier one had, but never less than its own.
 IMPORTED = """
 import sys
-sys.argv = ["agent-console", *{arguments!r}]
 from agent_console.__main__ import main
-try:
-    main()
-except SystemExit:
-    pass
-print("IMPORTED", *sorted({{name.partition(".")[0] for name in sys.modules}}))
+for line in {lines!r}:
+    sys.argv = ["agent-console", *line.split()]
+    try:
+        main()
+    except SystemExit:
+        pass
+    print("\\nIMPORTED", *sorted({{name.partition(".")[0] for name in sys.modules}}))
 """
 
 
-def imported(home: Path, *arguments: str, **variables: str) -> set[str]:
+def imported(home: Path, *lines: str, **variables: str) -> dict[str, set[str]]:
+    """What was imported after each of these command lines, one after the other in one process."""
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTED.format(arguments=list(arguments))],
+        [sys.executable, "-c", IMPORTED.format(lines=lines)],
         env=environment(home, **variables),
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    line = next(line for line in done.stdout.splitlines() if line.startswith("IMPORTED"))
-    return set(line.split()[1:])
+    told = [set(line.split()[1:]) for line in done.stdout.splitlines() if line.startswith("IMPORTED")]
+    return dict(zip(lines, told, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "allowed"),
-    [
-        (["--version"], set[str]()),
-        (["--help"], set[str]()),
-        (["jobs", "list", "--help"], set[str]()),
-        (["config", "show"], set[str]()),
-        (["jobs", "list", "--limit", "0"], set[str]()),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_commands_that_need_nothing_import_nothing_heavy(
-    tmp_path: Path, arguments: list[str], allowed: set[str]
-) -> None:
-    assert imported(tmp_path, *arguments) & set(HEAVY) == allowed
+def test_commands_that_need_nothing_import_nothing_heavy(tmp_path: Path) -> None:
+    found = imported(tmp_path, "--version", "--help", "jobs list --help", "config show", "jobs list --limit 0")
 
-
-def test_version_imports_next_to_nothing(tmp_path: Path) -> None:
-    assert not imported(tmp_path, "--version") & {"typer", "pydantic", "click", "rich", "asyncio"}
+    assert {line: modules & set(HEAVY) for line, modules in found.items() if modules & set(HEAVY)} == {}
+    assert not found["--version"] & {"typer", "pydantic", "click", "rich", "asyncio"}
 
 
 def test_a_remote_profile_never_imports_the_database(tmp_path: Path) -> None:
-    found = imported(tmp_path, "status", AGENT_CONSOLE_URL="http://127.0.0.1:1", AGENT_CONSOLE_TOKEN="opt_key_x")
+    remote = {"AGENT_CONSOLE_URL": "http://127.0.0.1:1", "AGENT_CONSOLE_TOKEN": "opt_key_x"}
+
+    found = imported(tmp_path, "status", **remote)["status"]
 
     assert "httpx" in found
     assert not found & {"sqlalchemy", "psycopg", "alembic", "fastapi", "textual"}
 
 
 def test_a_direct_profile_never_imports_the_server(tmp_path: Path) -> None:
-    found = imported(tmp_path, "status", AGENT_CONSOLE_DSN="postgresql://127.0.0.1:1/x")
+    found = imported(tmp_path, "status", AGENT_CONSOLE_DSN="postgresql://127.0.0.1:1/x")["status"]
 
     assert "sqlalchemy" in found
     assert not found & {"fastapi", "uvicorn", "httpx", "textual", "alembic"}

@@ -8,7 +8,7 @@ from agent_console.repository.port import Topic
 from agent_console.tui.app import STEP_SECONDS
 from agent_console.tui.link import Opening
 from tests.support.fleet import Fleet
-from tests.tui_console.conftest import SomebodyElse
+from tests.tui_console.conftest import BOTH_WAYS, SomebodyElse
 from tests.tui_console.stage import (
     all_jobs,
     announce,
@@ -38,6 +38,7 @@ def test_what_is_told_is_acted_on_well_within_a_second() -> None:
     assert STEP_SECONDS <= 0.5
 
 
+@BOTH_WAYS
 async def test_a_job_somebody_else_creates_appears_within_a_second(
     opening: Opening, somebody_else: SomebodyElse
 ) -> None:
@@ -52,6 +53,7 @@ async def test_a_job_somebody_else_creates_appears_within_a_second(
         assert cells(app.pane, str(made.id))[:2] == ["○ queued", "report"]
 
 
+@BOTH_WAYS
 async def test_the_cursor_stays_on_its_job_while_jobs_come_in_above(opening: Opening, fleet: Fleet) -> None:
     app = console(opening)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -71,6 +73,7 @@ async def test_the_cursor_stays_on_its_job_while_jobs_come_in_above(opening: Ope
         await until(lambda: "↑ 7 above" in shown_text(app), "a word about what is out of sight")
 
 
+@BOTH_WAYS
 async def test_more_new_jobs_than_a_page_begin_the_list_anew(fleet: Fleet, opening: Opening) -> None:
     app = console(opening)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -86,6 +89,7 @@ async def test_more_new_jobs_than_a_page_begin_the_list_anew(fleet: Fleet, openi
         assert shown == newest[: len(shown)]
 
 
+@BOTH_WAYS
 async def test_marks_survive_a_refresh(opening: Opening, somebody_else: SomebodyElse) -> None:
     app = console(opening)
     async with app.run_test(size=(80, 24)) as pilot, somebody_else() as other:
@@ -101,6 +105,7 @@ async def test_marks_survive_a_refresh(opening: Opening, somebody_else: Somebody
 
 
 @pytest.mark.rule("U000-10", "U000-12")
+@BOTH_WAYS
 async def test_the_pool_badge_follows_within_a_second(opening: Opening, fleet: Fleet) -> None:
     app = console(opening)
     async with app.run_test(size=(80, 24)) as pilot:
