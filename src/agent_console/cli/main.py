@@ -190,8 +190,10 @@ def config_show(
 
 def run(arguments: list[str]) -> int:
     """Run one command line to its exit code."""
+    from agent_console.cli.agent_commands import add_agent
     from agent_console.cli.derived import add_nouns
 
+    add_agent(app, load)
     add_nouns(app, load)
     try:
         app(args=arguments, prog_name="agent-console", standalone_mode=True)
