@@ -59,8 +59,18 @@ def run_restoring(app: TerminalApp[ReturnType], state_folder: Path, *, mouse: bo
             code, error = CRASHED, raised
         _restore(settings, holds_terminal=app.holds_terminal)
     if received:
+        _say_what_is_left()
         return 128 + received[0]
     return code if error is None else _tell(cause_of(error), app.crash_notes, state_folder)
+
+
+def _say_what_is_left() -> None:
+    """To a line that is gone nothing can be said; Python would fail at it later, and end with a code of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _line_settings() -> LineSettings | None:
