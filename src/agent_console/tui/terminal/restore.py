@@ -65,7 +65,7 @@ def run_restoring(app: TerminalApp[ReturnType], state_folder: Path, *, mouse: bo
 
 
 def _say_what_is_left() -> None:
-    """To a line that is gone nothing can be said; Python would fail at it later, and end with a code of its own."""
+    """To a line that is gone nothing can be said; Python would fail at it later, and end with its own code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
