@@ -1,0 +1,31 @@
+"""How often an agent speaks, and how long it waits."""
+
+from dataclasses import dataclass
+
+from agent_console.domain.presence import HEARTBEAT_SECONDS, HEARTBEAT_SECONDS_BUSY
+
+
+@dataclass(frozen=True)
+class Pace:
+    heartbeat_seconds: float = HEARTBEAT_SECONDS
+    busy_heartbeat_seconds: float = HEARTBEAT_SECONDS_BUSY
+    renewals_per_lease: float = 3.0
+    # A server goes on with a claim whose agent has gone. So an agent that leaves waits for its last one, and gives
+    # back what it still brought: what is waited for must be short.
+    claim_seconds: float = 5.0
+    refused_seconds: float = 5.0
+    """Until it asks again after a claim that was answered at once and brought nothing."""
+    outcome_seconds: float = 25.0
+    batch_seconds: float = 0.3
+    retry_seconds: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+    """Between tries while the server is away; the last one goes on."""
+    last_seconds: float = 2.0
+    """What is left after the grace of an agent that leaves: to stop, and to say the last words."""
+
+    def beat_seconds(self, lease_seconds: int, *, busy: bool) -> float:
+        if not busy:
+            return self.heartbeat_seconds
+        return min(self.busy_heartbeat_seconds, self.renewal_seconds(lease_seconds))
+
+    def renewal_seconds(self, lease_seconds: int) -> float:
+        return lease_seconds / self.renewals_per_lease
