@@ -1,10 +1,16 @@
 """What the tests of the schema may ask for: a PostgreSQL of every version that is supported."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.clusters import Cluster, Version, available_versions, cluster, reachable_folder
+
+FOLDER = Path(__file__).parent
+NEWEST = max(available_versions())
+# Long tests that share nothing.
+MANY_PROGRAMS = frozenset({"test_migrations.py", "test_embedded.py"})
 
 
 @pytest.fixture(scope="session", params=available_versions())
@@ -16,3 +22,16 @@ def server(request: pytest.FixtureRequest, postgres: Cluster) -> Iterator[Cluste
         return
     with reachable_folder() as folder, cluster(version, folder) as running:
         yield running
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who needs the same server, or the same filled database, works in one process: each is made once."""
+    for item in items:
+        if FOLDER not in item.path.parents or item.get_closest_marker("xdist_group") is not None:
+            continue
+        asked = getattr(item, "callspec", None)
+        version = None if asked is None else asked.params.get("server")
+        if version is not None and version != NEWEST:
+            item.add_marker(pytest.mark.xdist_group(f"postgres {version}"))
+        elif item.path.name not in MANY_PROGRAMS:
+            item.add_marker(pytest.mark.xdist_group(f"database {item.path.name}"))

@@ -121,7 +121,8 @@ async def test_a_session_wakes_a_hibernating_agent_and_waits_for_it(
             if (await shown(repository, agent_id)).lifecycle is Lifecycle.PROVISIONING:
                 break
     waiting = not opening.done()
-    fleet.execute("update agent_runtime set lifecycle = 2 where agent_id = %s", agent_id)
+    # Beside the loop: whoever looks whether the agent is awake may hold its row just now, and has to go on.
+    await asyncio.to_thread(fleet.execute, "update agent_runtime set lifecycle = 2 where agent_id = %s", agent_id)
     session = await opening
 
     assert waiting

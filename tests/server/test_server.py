@@ -96,8 +96,8 @@ async def test_without_a_credential_nothing_is_told(fleet: Fleet, credential: st
         serving(fleet.working) as url,
         httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client,
     ):
-        # A well-formed header with nonsense in it counts as a bad credential, and twenty of them end the test.
-        step = 1 + len(OPERATIONS) // 15 if credential == "Bearer nonsense" else 1
+        # Every operation without a credential; with a bad one so few that their number does not end the test.
+        step = 1 if credential is None else 1 + len(OPERATIONS) // 15
         for operation in [operation for operation in OPERATIONS if not operation.public][::step]:
             path = operation.path.format_map(dict.fromkeys(operation.path_fields, "x"))
             answer = await client.request(operation.verb.value, path)
