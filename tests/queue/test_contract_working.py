@@ -125,7 +125,8 @@ async def test_a_lease_that_was_made_shorter_is_lost_when_it_says(crew: Crew) ->
     assert (crew.row(made.id)["status"], crew.row(made.id)["attempt"]) == ("queued", 2)
 
 
-@pytest.mark.rule(*(f"R000-{number}" for number in range(94, 100)), "R000-71", "R000-127", "U001-21", "R000-78")
+@pytest.mark.rule("R000-94", "R000-95", "R000-96", "R000-97", "R000-98", "R000-99")
+@pytest.mark.rule("R000-71", "R000-127", "U001-21", "R000-78")
 async def test_progress_is_shown_as_it_was_said_last_without_secrets(crew: Crew) -> None:
     atlas = await crew.agent("atlas")
     made = await crew.enqueue()

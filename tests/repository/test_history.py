@@ -7,6 +7,7 @@ import pytest
 
 from agent_console.repository.postgres.duty_queue import BATCH, prune_jobs
 from agent_console.repository.postgres.repository import Backend
+from tests.support.conversations import add_run, add_thread, say
 from tests.support.fleet import Fleet
 
 # As if they had been made so long ago: an id tells when.
@@ -98,3 +99,20 @@ async def test_a_long_history_goes_in_parts(backend: Backend, fleet: Fleet) -> N
 async def test_the_program_itself_may_not_delete(fleet: Fleet) -> None:
     with psycopg.connect(fleet.working) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("delete from jobs")
+
+
+@pytest.mark.rule("R002-119")
+async def test_conversations_are_kept_for_ever(fleet: Fleet, backend: Backend) -> None:
+    thread_id = add_thread(fleet)
+    say(fleet, thread_id)
+    add_run(fleet, thread_id, "atlas")
+    for table in ("threads", "messages", "runs"):
+        fleet.execute(f"update {table} set created_at = now() - interval '10 years'")
+    aged(fleet, 4000)
+
+    removed = await prune_jobs(backend)
+    for statement in ("select prune_audit()", "select prune_audit_seals(1000)"):
+        fleet.execute(statement)
+
+    assert removed == 1
+    assert [fleet.one(f"select count(*) from {table}") for table in ("threads", "messages", "runs")] == [1, 1, 1]
