@@ -15,8 +15,8 @@ from agent_console.repository.postgres.lane_book import LaneBook, Routing
 from agent_console.repository.postgres.queue_connections import QueueConnections
 
 # While the database works on one batch, this process is idle: with so many waiting it prepares another.
-CROWD = 7
-AT_ONCE = 4
+CROWD = 3
+AT_ONCE = 6
 
 # Where the waiting jobs of each lane begin.
 Floors = dict[LaneId, tuple[int, UUID]]
