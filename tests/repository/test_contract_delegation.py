@@ -5,14 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agent_console.domain.agents import AgentAsked
 from agent_console.domain.approvals import Approving
 from agent_console.domain.delegation import Delegation, DelegationAsked, DelegationState
 from agent_console.domain.errors import Conflict, ConsoleError, Forbidden, Invalid, NotFound, RateLimited
 from agent_console.domain.ids import RunId, ThreadId
 from agent_console.domain.runs import RunAsked, RunCancelling
 from agent_console.domain.working import Claim, JobDone
-from agent_console.repository.operations.agents import AGENTS_DELETE
 from agent_console.repository.operations.approvals import APPROVALS_APPROVE
 from agent_console.repository.operations.runs import RUNS_CANCEL, RUNS_DELEGATE, RUNS_GET, RUNS_OUTCOME
 from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_COMPLETE
@@ -386,17 +384,3 @@ async def test_only_the_agent_that_asked_is_told(crew: Callers, fleet: Fleet) ->
 
 def test_an_agent_asks_at_most_once_a_second() -> None:
     assert RUNS_DELEGATE.per_minute == 60
-
-
-@pytest.mark.rule("R002-52")
-async def test_what_a_deleted_agent_asked_for_stays_with_its_name(crew: Callers, fleet: Fleet) -> None:
-    thread_id, ana, atlas = add_thread(fleet), await crew.person(), await crew.agent("atlas")
-    let_in(fleet, thread_id, "atlas", write=True)
-    add_route(fleet, "atlas", "beacon")
-    asked = await asks(atlas, fleet, thread_id)
-    assert asked.run is not None
-
-    await ana.call(AGENTS_DELETE, AgentAsked(agent_id=fleet.agent_id("atlas")))
-
-    kept = await ana.call(RUNS_GET, RunAsked(run_id=asked.run.id))
-    assert (kept.requested_by, kept.requested_by_agent_id) == ("atlas", asked.run.requested_by_agent_id)
