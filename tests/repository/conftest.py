@@ -8,6 +8,7 @@ import pytest
 from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.port import Repository
 from agent_console.repository.postgres.repository import open_direct
+from tests.support.asking import Callers, callers
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
 
@@ -38,3 +39,10 @@ async def open_repository(request: pytest.FixtureRequest, fleet: Fleet) -> Async
 async def repository(open_repository: OpenRepository) -> Repository:
     """The administrator's repository."""
     return await open_repository()
+
+
+@pytest.fixture(params=["direct", "http"])
+async def crew(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterator[Callers]:
+    """Everybody of the fleet as a caller: people and agents that ask each other."""
+    async with callers(fleet, request.param) as everybody:
+        yield everybody

@@ -1,7 +1,6 @@
 """What waits for a person, through both repositories: who may decide, on what, and how it ends otherwise."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
@@ -38,7 +37,6 @@ from tests.support.asking import (
     Callers,
     add_route,
     asks,
-    callers,
     count,
     facts,
     set_policy,
@@ -51,12 +49,6 @@ from tests.support.fleet import Fleet
 
 MADE = ("runs", "messages where author_type <> 'system'", "jobs where run_id is not null")
 WORDS = "Delete the old builds. \u202e[/]"
-
-
-@pytest.fixture(params=["direct", "http"])
-async def crew(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterator[Callers]:
-    async with callers(fleet, request.param) as everybody:
-        yield everybody
 
 
 @pytest.fixture

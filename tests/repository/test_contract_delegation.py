@@ -1,7 +1,6 @@
 """Agents that ask agents, through both repositories: what is decided, what is done, what is written down."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -21,7 +20,6 @@ from tests.support.asking import (
     Callers,
     add_route,
     asks,
-    callers,
     count,
     facts,
     set_policy,
@@ -34,12 +32,6 @@ from tests.support.fleet import Fleet
 
 MARKER = "zebra-7 \u202e[/] marker"
 MADE = ("runs", "approvals", "messages", "jobs where run_id is not null")
-
-
-@pytest.fixture(params=["direct", "http"])
-async def crew(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterator[Callers]:
-    async with callers(fleet, request.param) as everybody:
-        yield everybody
 
 
 async def refused(

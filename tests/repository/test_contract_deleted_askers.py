@@ -1,22 +1,14 @@
 """What an agent has asked of others outlives the agent."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from agent_console.domain.agents import AgentAsked
 from agent_console.domain.runs import RunAsked
 from agent_console.repository.operations.agents import AGENTS_DELETE
 from agent_console.repository.operations.runs import RUNS_GET
-from tests.support.asking import Callers, add_route, asks, callers
+from tests.support.asking import Callers, add_route, asks
 from tests.support.conversations import add_thread, let_in
 from tests.support.fleet import Fleet
-
-
-@pytest.fixture(params=["direct", "http"])
-async def crew(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterator[Callers]:
-    async with callers(fleet, request.param) as everybody:
-        yield everybody
 
 
 @pytest.mark.rule("R002-52")

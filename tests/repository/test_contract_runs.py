@@ -1,6 +1,5 @@
 """Runs that people ask for, through both repositories."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -40,7 +39,6 @@ from tests.support.asking import (
     Callers,
     add_route,
     asks,
-    callers,
     count,
     facts,
     set_setting,
@@ -51,12 +49,6 @@ from tests.support.conversations import add_run, add_thread, let_in, say
 from tests.support.fleet import Fleet
 
 SECRET = "Bearer sk-abcdefghijklmnopqrstuvwxyz012345"
-
-
-@pytest.fixture(params=["direct", "http"])
-async def crew(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterator[Callers]:
-    async with callers(fleet, request.param) as everybody:
-        yield everybody
 
 
 async def claimed(agent: Repository) -> tuple[JobId, int]:

@@ -1,10 +1,8 @@
 """Threads and the rights of those who take part in them, through both repositories."""
 
-import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
-import psycopg
 import pytest
 
 from agent_console.domain.agents import AgentAsked
@@ -388,36 +386,3 @@ async def test_an_administrators_visit_is_written_down_once(open_repository: Ope
     assert unvisited == []
     assert told(fleet, thread_id) == [("thread.access.admin_override", "thread", {})]
     assert told(fleet, own) == []
-
-
-WAITING_FOR_LOCKS = (
-    "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-)
-
-
-@pytest.mark.rule("R002-134")
-async def test_rights_that_end_while_somebody_waits_for_the_thread_have_ended(
-    open_repository: OpenRepository, fleet: Fleet
-) -> None:
-    add_person(fleet)
-    thread_id = add_thread(fleet)
-    mia = let_in(fleet, thread_id, OTHER, write=True, share=True)
-    other = await open_repository(OTHER)
-    waiting: tuple[tuple[AnyOperation, Request], ...] = (
-        (MESSAGES_POST, NewMessage(thread_id=thread_id, content="too late")),
-        (THREADS_GRANT, NewParticipant(thread_id=thread_id, user_id=fleet.user_id(VIEWER))),
-        (THREADS_UPDATE, ThreadChange(thread_id=thread_id, title="mine")),
-    )
-
-    with psycopg.connect(fleet.administration) as holding:
-        holding.execute("select from threads where id = %s for no key update", (thread_id,))
-        holding.execute("delete from thread_participants where id = %s", (mia,))
-        calls = [asyncio.create_task(other.call(operation, request)) for operation, request in waiting]
-        for _ in range(1000):
-            if fleet.one(WAITING_FOR_LOCKS) == len(calls):
-                break
-            await asyncio.sleep(0.01)
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
-
-    assert [type(outcome) for outcome in outcomes] == [NotFound] * len(calls)
-    assert fleet.one("select count(*) from messages") == 0
