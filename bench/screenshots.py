@@ -26,7 +26,8 @@ from agent_console.database.embedded import embedded_postgres
 from agent_console.database.migrate import migrate
 from agent_console.database.roles import APP, with_role
 from agent_console.repository.postgres.repository import open_direct
-from agent_console.tui.app import ConsoleApp, Setup
+from agent_console.tui.app import ConsoleApp
+from agent_console.tui.setup import Setup
 from agent_console.tui.widgets.header import HeaderBar
 
 AT = datetime(2099, 3, 1, 3, 0, tzinfo=UTC)
@@ -90,7 +91,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def has_list(app: ConsoleApp) -> bool:
-    return app.has_panes and len(app.pane.table.source) > 0
+    return app.has_panes and app.pane.has_answer
 
 
 def has_pool(app: ConsoleApp) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_console.database import example_fleet
+from agent_console.database import example_fleet, example_story
 from agent_console.database.migrate import migrate
 from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable_folder, template_database
 from tests.support.fleet import AT, Fleet
@@ -16,6 +16,7 @@ from tests.support.lending import Lending
 
 EMPTY_TEMPLATE = "template_empty"
 FLEET_TEMPLATE = "template_fleet"
+STORY_TEMPLATE = "template_story"
 
 # A run that was started in the background ignores these, and so would every program that a test starts.
 for ignored, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -72,4 +73,19 @@ def database(lending: Lending, postgres: Cluster) -> Iterator[str]:
 def fleet(lending: Lending, postgres: Cluster) -> Iterator[Fleet]:
     """The fixed fleet in a database of the test's own."""
     with lending.lent(FLEET_TEMPLATE) as name, Fleet(postgres.dsn(name)) as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="session")
+def story_template(templates: TemplateDatabase, postgres: Cluster) -> str:
+    """Made when the first test asks for it; most never do."""
+    templates.clone(FLEET_TEMPLATE, STORY_TEMPLATE)
+    example_story.fill(postgres.dsn(STORY_TEMPLATE), AT)
+    return STORY_TEMPLATE
+
+
+@pytest.fixture
+def story(lending: Lending, postgres: Cluster, story_template: str) -> Iterator[Fleet]:
+    """The fixed fleet with its conversations, runs, routes and approvals, in a database of the test's own."""
+    with lending.lent(story_template) as name, Fleet(postgres.dsn(name)) as fleet:
         yield fleet

@@ -21,6 +21,7 @@ from tests.tui_console.stage import (
     console,
     directly,
     header_text,
+    list_of,
     loaded,
     press,
     until,
@@ -58,13 +59,13 @@ def test_lost(
         app = await loaded(pilot)
         await press(pilot, *keys)
         fleet.execute("update users set is_active = false where email = %s", ADMIN)
-        app.pane.refetch()
+        list_of(app).refetch()
         await until(lambda: app.link.status.retries == 3, "three retries")
         assert app.link.status.state is LinkState.LOST
         clock.now = AT + timedelta(minutes=3)
         await until(lambda: "3m old" in header_text(app), "the age of the data")
         # The news of the last retry may have moved the header's clock before the second that moves all ages.
-        app.pane.tick()
+        list_of(app).tick()
         if app.detail is not None:
             app.detail.tick()
 

@@ -19,6 +19,7 @@ from tests.tui_console.stage import (
     ADMIN,
     console,
     directly,
+    list_of,
     loaded,
     press,
     row_ids,
@@ -104,7 +105,7 @@ async def look_at_cancelling(app: ConsoleApp, pilot: Pilot[None]) -> BatchDialog
 
 async def mark(app: ConsoleApp, pilot: Pilot[None], *jobs: JobId) -> None:
     for job_id in jobs:
-        assert app.pane.table.move_to(str(job_id))
+        assert list_of(app).table.move_to(str(job_id))
         await press(pilot, "space")
     await press(pilot, "home")
 
@@ -136,7 +137,7 @@ def test_while_many_are_changed(
         await pilot.press("escape")
         await until(lambda: "Stopping after this batch" in shown_text(app), "that it will stop")
         # What the list behind the dialog has heard of the first batch is on the screen too.
-        await until(lambda: len(row_ids(app.pane)) == 5, "the list without the first batch")
+        await until(lambda: len(row_ids(list_of(app))) == 5, "the list without the first batch")
 
     assert hasattr(fifth, "int")
     with held(fleet, str(JobId(int=fifth.int))):
@@ -156,7 +157,7 @@ def test_after_many_were_changed(snap_compare: SnapCompare, fleet: Fleet, size: 
         await until(
             lambda: fleet.one("select status from jobs where id = %s", queued) == "cancelled", "the cancelled job"
         )
-        app.pane.refetch()
-        await until(lambda: "- cancelled" in str(app.pane.table.source.row_at(14).cells), "the list again")
+        list_of(app).refetch()
+        await until(lambda: "- cancelled" in str(list_of(app).table.source.row_at(14).cells), "the list again")
 
     assert snap_compare(console(directly(fleet.working)), terminal_size=size, run_before=story)

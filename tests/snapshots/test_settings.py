@@ -9,7 +9,7 @@ from textual.widgets import Input
 from agent_console.tui.dialogs.operation_form import OperationForm
 from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, Size, SnapCompare, dimensions
 from tests.support.fleet import AT, Fleet
-from tests.tui_console.stage import ADMIN, console, directly, loaded, press, until_on
+from tests.tui_console.stage import ADMIN, console, directly, list_of, loaded, press, until_on
 from tests.tui_console.test_settings import go_to_settings
 
 
@@ -38,7 +38,7 @@ def test_changing_one(snap_compare: SnapCompare, fleet_with_settings: Fleet) -> 
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await go_to_settings(app)
-        app.pane.table.move_to("max_hops")
+        list_of(app).table.move_to("max_hops")
         await pilot.press("enter")
         await until_on(app, OperationForm)
         app.screen.query_one("#field-value", Input).cursor_blink = False

@@ -16,9 +16,10 @@ from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.port import Repository, Topic
 from agent_console.repository.postgres.changes import CHANNEL
 from agent_console.repository.postgres.repository import open_direct
-from agent_console.tui.app import ConsoleApp, Setup
+from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import Clock, Opening
 from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.setup import Setup
 from agent_console.tui.widgets.header import HeaderBar
 from tests.support.fleet import AT, Fleet
 from tests.support.serving import serving
@@ -26,7 +27,6 @@ from tests.support.serving import serving
 ADMIN = "ana@example.com"
 PATIENCE = 60.0
 LOOK_SECONDS = 0.01
-LOADING = "Loading …"
 
 Say = Callable[[str], None]
 
@@ -79,9 +79,10 @@ def console(
     colour: str | None = None,
     read_only: bool = False,
     theme: str = "dark",
+    start: str = "agents",
     clock: Clock = fixed_clock,
 ) -> ConsoleApp:
-    setup = Setup(opening, profile, production, colour, read_only, theme)
+    setup = Setup(opening, profile, production, colour, read_only, theme, start)
     return ConsoleApp(lambda: setup, theme_name=theme, clock=clock)
 
 
@@ -98,6 +99,12 @@ async def until(holds: Callable[[], bool], what: str, *, within: float = PATIENC
 def app_of(pilot: Pilot[None]) -> ConsoleApp:
     assert isinstance(pilot.app, ConsoleApp)
     return pilot.app
+
+
+def list_of(app: ConsoleApp) -> ListPane:
+    """The list that stands in the console, whatever lies over it."""
+    assert isinstance(app.pane, ListPane)
+    return app.pane
 
 
 def row_ids(pane: ListPane) -> list[str]:
@@ -120,13 +127,12 @@ def shown_text(app: ConsoleApp) -> str:
 def has_list(app: ConsoleApp) -> bool:
     if not app.has_panes:
         return False
-    table = app.pane.table
-    return bool(len(table.source)) or table.empty.plain != LOADING
+    return app.pane.has_answer
 
 
 def has_detail(app: ConsoleApp) -> bool:
     """Nothing of the detail that is open, if one is, is still on its way."""
-    return app.detail is None or app.detail.is_whole
+    return app.detail is None or app.detail.has_answer
 
 
 async def until_on(app: ConsoleApp, screen: type[Screen[Any]]) -> None:

@@ -13,6 +13,7 @@ from tests.tui_console.stage import (
     cells,
     console,
     directly,
+    list_of,
     loaded,
     press,
     row_ids,
@@ -120,14 +121,14 @@ async def test_its_jobs_are_one_key_away_and_so_is_the_way_back(opening: Opening
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "enter", "w")
-        await until(lambda: app.pane.kind.name.startswith("jobs-"), "the jobs of the agent")
+        await until(lambda: list_of(app).kind.name.startswith("jobs-"), "the jobs of the agent")
         await press(pilot, "r")
 
         assert "Jobs of atlas" in shown_text(app)
-        assert {cells(app.pane, job)[2] for job in row_ids(app.pane)} == {"atlas"}
+        assert {cells(list_of(app), job)[2] for job in row_ids(list_of(app))} == {"atlas"}
 
         await press(pilot, "escape")
-        assert app.pane.kind.name == "agents"
+        assert list_of(app).kind.name == "agents"
 
 
 async def test_a_key_pressed_twice_opens_one_list(fleet: Fleet) -> None:
@@ -135,12 +136,12 @@ async def test_a_key_pressed_twice_opens_one_list(fleet: Fleet) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
 
-        app.pane.action_below("jobs")
-        app.pane.action_below("jobs")
+        list_of(app).action_below("jobs")
+        list_of(app).action_below("jobs")
 
-        await until(lambda: app.pane.kind.name.startswith("jobs-"), "the jobs of the agent")
+        await until(lambda: list_of(app).kind.name.startswith("jobs-"), "the jobs of the agent")
         await press(pilot, "r")
-        assert len(row_ids(app.pane)) == 2
+        assert len(row_ids(list_of(app))) == 2
 
 
 async def test_what_others_wrote_is_harmless_in_every_part(fleet: Fleet) -> None:

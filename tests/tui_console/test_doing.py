@@ -17,7 +17,7 @@ from agent_console.tui.dialogs.secret_screen import SecretScreen
 from agent_console.tui.panes.derived import listing_of
 from agent_console.tui.panes.every import MORE
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import console, directly, loaded, shown_text, until, until_on
+from tests.tui_console.stage import console, directly, list_of, loaded, shown_text, until, until_on
 
 MAX_HOPS = Setting(
     name="max_hops",
@@ -166,7 +166,7 @@ async def test_a_secret_is_shown_once(fleet: Fleet) -> None:
         await pilot.press("7")
         await until(lambda: bool(app.screen.query(OptionList)), "the menu of lists")
         await pilot.press("enter")
-        await until(lambda: app.pane.kind.name == "registration_tokens", "the list of tokens")
+        await until(lambda: list_of(app).kind.name == "registration_tokens", "the list of tokens")
         await pilot.press("n")
         await until_on(app, OperationForm)
         app.screen.query_one(DoIt).focus()
@@ -176,7 +176,7 @@ async def test_a_secret_is_shown_once(fleet: Fleet) -> None:
         assert "art_key_" in words
 
         await pilot.press("escape")
-        await until(lambda: len(app.pane.table.source) == 1, "the token in the list")
+        await until(lambda: len(list_of(app).table.source) == 1, "the token in the list")
         assert fleet.one("select count(*) from registration_tokens") == 1
 
 

@@ -19,6 +19,7 @@ from tests.tui_console.stage import (
     cells,
     console,
     directly,
+    list_of,
     loaded,
     press,
     shown_text,
@@ -44,7 +45,7 @@ def offered(app: ConsoleApp) -> list[str]:
 
 
 async def stand_on(app: ConsoleApp, pilot: Pilot[None], job_id: JobId) -> None:
-    assert app.pane.table.move_to(str(job_id))
+    assert list_of(app).table.move_to(str(job_id))
     await pilot.pause()
 
 
@@ -55,8 +56,8 @@ async def test_a_job_offers_what_fits_its_state(fleet: Fleet) -> None:
         await loaded(pilot)
         await press(pilot, "3")
         running = fleet.first_job("running")
-        assert cells(app.pane, str(running))[2] in shown_text(app)
-        assert cells(app.pane, str(running))[2]
+        assert cells(list_of(app), str(running))[2] in shown_text(app)
+        assert cells(list_of(app), str(running))[2]
 
         for state, acts in FITTING.items():
             await stand_on(app, pilot, fleet.first_job(state))
@@ -124,8 +125,8 @@ async def test_a_key_pressed_twice_opens_one_menu(fleet: Fleet) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
 
-        app.pane.action_act()
-        app.pane.action_act()
+        list_of(app).action_act()
+        list_of(app).action_act()
         await until_on(app, ActionMenu)
         await pilot.pause()
 

@@ -17,7 +17,7 @@ from agent_console.tui.panes.job_why import WHY
 from tests.attacks.hostile_strings import HOSTILE, dangers
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.conftest import SomebodyElse
-from tests.tui_console.stage import console, directly, has_detail, loaded, press, shown_text, until
+from tests.tui_console.stage import console, directly, has_detail, list_of, loaded, press, shown_text, until
 
 TALL = (100, 60)
 WHY_TITLE = "why it is not running"
@@ -38,7 +38,7 @@ def tell(fleet: Fleet, job_id: JobId, message: str, level: str = "info") -> None
 async def open_job(app: ConsoleApp, pilot: Pilot[None], job_id: JobId) -> None:
     await loaded(pilot)
     await press(pilot, "3")
-    assert app.pane.table.move_to(str(job_id))
+    assert list_of(app).table.move_to(str(job_id))
     await pilot.press("enter")
     await until(lambda: app.detail is not None and has_detail(app), "the detail of the job")
     await pilot.pause()

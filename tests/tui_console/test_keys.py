@@ -11,7 +11,7 @@ from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.widgets.help import HelpScreen
 from tests.support.fleet import Fleet
 from tests.tui_console.other_side import Watched
-from tests.tui_console.stage import cells, console, directly, loaded, press, row_ids, shown_text, until
+from tests.tui_console.stage import cells, console, directly, list_of, loaded, press, row_ids, shown_text, until
 
 GROUPS = {
     "waiting": {"○ queued", "◔ scheduled"},
@@ -32,8 +32,8 @@ async def test_f_goes_through_the_groups_and_round(opening: Opening) -> None:
 
         for group, states in GROUPS.items():
             await press(pilot, "f")
-            assert f"{len(row_ids(app.pane))} {group}" in shown_text(app)
-            assert {cells(app.pane, row_id)[0] for row_id in row_ids(app.pane)} == states
+            assert f"{len(row_ids(list_of(app)))} {group}" in shown_text(app)
+            assert {cells(list_of(app), row_id)[0] for row_id in row_ids(list_of(app))} == states
 
         await press(pilot, "f")
         assert "25 all jobs" in shown_text(app)
@@ -45,7 +45,7 @@ async def test_enter_opens_and_one_key_closes(fleet: Fleet, closing: str) -> Non
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "down")
-        job = app.pane.table.cursor_id
+        job = list_of(app).table.cursor_id
 
         await pilot.press("enter")
         await until(lambda: app.detail is not None, "the detail")
@@ -54,7 +54,7 @@ async def test_enter_opens_and_one_key_closes(fleet: Fleet, closing: str) -> Non
 
         await pilot.press(closing)
         await until(lambda: len(app.screen_stack) == 1, "the list again")
-        assert app.pane.table.cursor_id == job
+        assert list_of(app).table.cursor_id == job
 
 
 @pytest.mark.rule("U000-11")
@@ -67,8 +67,8 @@ async def test_every_pane_is_one_key_away_from_everywhere(fleet: Fleet) -> None:
 
             await press(pilot, key)
 
-            assert (len(app.screen_stack), app.pane.kind.name) == (1, pane), f"{key} after {way}"
-            assert app.focused is app.pane.table
+            assert (len(app.screen_stack), list_of(app).kind.name) == (1, pane), f"{key} after {way}"
+            assert app.focused is list_of(app).table
 
 
 async def test_help_lists_the_keys_of_where_it_was_asked_for(fleet: Fleet) -> None:
@@ -103,8 +103,8 @@ async def test_a_second_enter_does_not_open_twice(fleet: Fleet) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
 
-        app.pane.table.action_choose_row()
-        app.pane.table.action_choose_row()
+        list_of(app).table.action_choose_row()
+        list_of(app).table.action_choose_row()
         await until(lambda: app.detail is not None, "the detail")
         await pilot.pause()
 

@@ -15,6 +15,7 @@ from tests.tui_console.stage import (
     cells,
     console,
     header_text,
+    list_of,
     loaded,
     press,
     row_ids,
@@ -49,8 +50,8 @@ async def test_a_job_somebody_else_creates_appears_within_a_second(
 
         made = await other.call(JOBS_CREATE, REPORT)
 
-        await until(lambda: str(made.id) in row_ids(app.pane), "the new job")
-        assert cells(app.pane, str(made.id))[:2] == ["○ queued", "report"]
+        await until(lambda: str(made.id) in row_ids(list_of(app)), "the new job")
+        assert cells(list_of(app), str(made.id))[:2] == ["○ queued", "report"]
 
 
 @BOTH_WAYS
@@ -59,7 +60,7 @@ async def test_the_cursor_stays_on_its_job_while_jobs_come_in_above(opening: Ope
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "down", "down", "down")
-        table = app.pane.table
+        table = list_of(app).table
         job, line, count = table.cursor_id, table.cursor_index, len(table.source)
 
         fleet.add_jobs(7, since=LATER_THAN_THE_FLEET)
@@ -84,8 +85,8 @@ async def test_more_new_jobs_than_a_page_begin_the_list_anew(fleet: Fleet, openi
         announce(fleet, Topic.JOBS)
 
         newest = all_jobs(fleet)
-        await until(lambda: row_ids(app.pane)[0] == newest[0], "the newest job")
-        shown = row_ids(app.pane)
+        await until(lambda: row_ids(list_of(app))[0] == newest[0], "the newest job")
+        shown = row_ids(list_of(app))
         assert shown == newest[: len(shown)]
 
 
@@ -95,13 +96,13 @@ async def test_marks_survive_a_refresh(opening: Opening, somebody_else: Somebody
     async with app.run_test(size=(80, 24)) as pilot, somebody_else() as other:
         await loaded(pilot)
         await press(pilot, "3", "space", "down", "space")
-        marks = app.pane.table.marks
+        marks = list_of(app).table.marks
 
         made = await other.call(JOBS_CREATE, REPORT)
-        await until(lambda: str(made.id) in row_ids(app.pane), "the refresh")
+        await until(lambda: str(made.id) in row_ids(list_of(app)), "the refresh")
 
         assert len(marks) == 2
-        assert app.pane.table.marks == marks
+        assert list_of(app).table.marks == marks
 
 
 @pytest.mark.rule("U000-10", "U000-12")

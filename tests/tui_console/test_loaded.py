@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_console.domain.ids import Id, JobId
+from agent_console.domain.ids import JobId
 from agent_console.domain.records import Page, Record
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.loaded import Loaded, LoadedRows
@@ -41,7 +41,7 @@ def test_the_first_page_is_the_list_so_far() -> None:
 
 
 def test_the_next_page_follows_the_last_row() -> None:
-    loaded = newest_first(9, 8, 7).merged(JobId(int=7), page(6, 5, more=False))
+    loaded = newest_first(9, 8, 7).merged(str(JobId(int=7)), page(6, 5, more=False))
 
     assert numbers(loaded) == [9, 8, 7, 6, 5]
     assert loaded.complete
@@ -50,7 +50,7 @@ def test_the_next_page_follows_the_last_row() -> None:
 def test_a_page_replaces_exactly_the_stretch_it_covers() -> None:
     loaded = newest_first(9, 8, 7, 6, 5, 4, complete=True)
 
-    again = loaded.merged(JobId(int=8), page(7, 5, version=1))
+    again = loaded.merged(str(JobId(int=8)), page(7, 5, version=1))
 
     assert numbers(again) == [9, 8, 7, 5, 4]
     assert [record.version for record in again.records] == [0, 0, 1, 1, 0]
@@ -73,12 +73,12 @@ def test_a_top_that_does_not_reach_the_known_rows_begins_the_list_anew() -> None
 def test_a_page_that_was_asked_for_before_the_list_began_anew_is_left_out() -> None:
     begun_anew = newest_first(30, 29, 28)
 
-    assert begun_anew.merged(JobId(int=7), page(6, 5)) is begun_anew
-    assert Loaded[Listed](True).merged(JobId(int=7), page(6, 5)).records == ()
+    assert begun_anew.merged(str(JobId(int=7)), page(6, 5)) is begun_anew
+    assert Loaded[Listed](True).merged(str(JobId(int=7)), page(6, 5)).records == ()
 
 
 def test_a_page_on_its_way_while_rows_appear_above_leaves_no_gap() -> None:
-    asked_after = JobId(int=7)
+    asked_after = str(JobId(int=7))
     grown = newest_first(9, 8, 7).merged(None, page(12, 11, 10, 9, 8))
 
     loaded = grown.merged(asked_after, page(6, 5))
@@ -87,21 +87,21 @@ def test_a_page_on_its_way_while_rows_appear_above_leaves_no_gap() -> None:
 
 
 def test_the_last_page_ends_the_list_whatever_was_known_behind_it() -> None:
-    loaded = newest_first(9, 8, 7, 6, 5).merged(JobId(int=8), page(7, more=False))
+    loaded = newest_first(9, 8, 7, 6, 5).merged(str(JobId(int=8)), page(7, more=False))
 
     assert numbers(loaded) == [9, 8, 7]
     assert loaded.complete
 
 
 def test_an_empty_last_page_ends_the_list() -> None:
-    loaded = newest_first(9, 8, 7).merged(JobId(int=7), Page[Listed](items=()))
+    loaded = newest_first(9, 8, 7).merged(str(JobId(int=7)), Page[Listed](items=()))
 
     assert numbers(loaded) == [9, 8, 7]
     assert loaded.complete
 
 
 def test_a_list_that_grows_at_its_end_is_in_the_order_of_its_ids() -> None:
-    loaded = Loaded(False, tuple(map(listed, (1, 2, 3)))).merged(JobId(int=2), page(3, 4, 5, more=False))
+    loaded = Loaded(False, tuple(map(listed, (1, 2, 3)))).merged(str(JobId(int=2)), page(3, 4, 5, more=False))
 
     assert numbers(loaded) == [1, 2, 3, 4, 5]
 
@@ -140,10 +140,11 @@ STEPS = st.lists(
 )
 
 
-def answer(truth: frozenset[int], after: Id | None, limit: int, descending: bool) -> Page[Listed]:
+def answer(truth: frozenset[int], after: str | None, limit: int, descending: bool) -> Page[Listed]:
     """What the database answers: one keyset page."""
     listing = sorted(truth, reverse=descending)
-    behind = [n for n in listing if after is None or (n < after.int if descending else n > after.int)]
+    last = None if after is None else JobId.parse(after).int
+    behind = [n for n in listing if last is None or (n < last if descending else n > last)]
     shown = behind[:limit]
     return page(*shown, more=len(behind) > limit) if shown else Page[Listed](items=())
 
@@ -152,7 +153,7 @@ def answer(truth: frozenset[int], after: Id | None, limit: int, descending: bool
 @given(descending=st.booleans(), steps=STEPS)
 def test_no_order_of_pages_of_a_changing_list_shows_a_gap_or_a_repeat(descending: bool, steps: list[Step]) -> None:
     loaded = Loaded[Listed](descending)
-    on_their_way: list[tuple[Id | None, Page[Listed]]] = []
+    on_their_way: list[tuple[str | None, Page[Listed]]] = []
     never_hidden = frozenset(range(1, 200)).difference(*(step.hidden for step in steps))
     newest = 5
 

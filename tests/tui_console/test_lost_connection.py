@@ -25,6 +25,7 @@ from tests.tui_console.stage import (
     console,
     directly,
     header_text,
+    list_of,
     loaded,
     press,
     row_ids,
@@ -51,7 +52,7 @@ async def test_a_server_that_goes_and_comes_back(fleet: Fleet) -> None:
         pilot = await stack.enter_async_context(app.run_test(size=(80, 24)))
         await loaded(pilot)
         await press(pilot, "3", "down", "space")
-        rows, marks, cursor = row_ids(app.pane), app.pane.table.marks, app.pane.table.cursor_id
+        rows, marks, cursor = row_ids(list_of(app)), list_of(app).table.marks, list_of(app).table.cursor_id
 
         await first.aclose()
         await pilot.press("r")
@@ -61,17 +62,21 @@ async def test_a_server_that_goes_and_comes_back(fleet: Fleet) -> None:
 
         assert "✗ lost, retry" in header_text(app)
         assert f"No server answers at {url}" in shown_text(app)
-        assert app.pane.table.stale
-        assert row_ids(app.pane) == rows
+        assert list_of(app).table.stale
+        assert row_ids(list_of(app)) == rows
 
         await stack.enter_async_context(serving(fleet.working, port=urlsplit(url).port or 0))
         await until(lambda: is_up(app), "up again")
         await until(lambda: "✓ connected" in header_text(app), "the header says so")
         await pilot.pause()
 
-        assert not app.pane.table.stale
+        assert not list_of(app).table.stale
         assert "No server answers" not in shown_text(app)
-        assert (row_ids(app.pane), app.pane.table.marks, app.pane.table.cursor_id) == (rows, marks, cursor)
+        assert (row_ids(list_of(app)), list_of(app).table.marks, list_of(app).table.cursor_id) == (
+            rows,
+            marks,
+            cursor,
+        )
 
 
 @pytest.fixture
@@ -110,19 +115,19 @@ async def test_a_database_that_is_killed_and_started_again(own_cluster: Cluster)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3")
-        rows = row_ids(app.pane)
+        rows = row_ids(list_of(app))
 
         processes = kill(own_cluster)
         await until(lambda: is_lost(app), "noticed without a key")
         await until(lambda: all(map(has_ended, processes)), "the last process of the server")
-        await until(lambda: app.pane.table.stale, "the list is dimmed")
-        assert row_ids(app.pane) == rows
+        await until(lambda: list_of(app).table.stale, "the list is dimmed")
+        assert row_ids(list_of(app)) == rows
 
         start_again(own_cluster)
         await until(lambda: is_up(app), "up again")
 
         fleet.add_jobs(1, since="2100-01-01")
-        await until(lambda: row_ids(app.pane)[1:] == rows, "fresh data")
+        await until(lambda: row_ids(list_of(app))[1:] == rows, "fresh data")
 
 
 async def test_while_it_is_lost_the_list_keeps_its_group(fleet: Fleet) -> None:
@@ -130,7 +135,7 @@ async def test_while_it_is_lost_the_list_keeps_its_group(fleet: Fleet) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await loaded(pilot)
         await press(pilot, "3")
-        rows = row_ids(app.pane)
+        rows = row_ids(list_of(app))
         fleet.execute("update users set is_active = false where email = %s", ADMIN)
         await pilot.press("r")
         await until(lambda: is_lost(app), "lost")
@@ -138,4 +143,4 @@ async def test_while_it_is_lost_the_list_keeps_its_group(fleet: Fleet) -> None:
         await pilot.press("f")
         await until(lambda: bool(app.screen.query("Toast")), "the reason")
 
-        assert row_ids(app.pane) == rows
+        assert row_ids(list_of(app)) == rows

@@ -20,7 +20,18 @@ from agent_console.tui.dialogs.operation_form import DoIt
 from agent_console.tui.link import Opening
 from agent_console.tui.widgets import virtual_table
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import ADMIN, console, directly, loaded, press, row_ids, shown_text, until, until_on
+from tests.tui_console.stage import (
+    ADMIN,
+    console,
+    directly,
+    list_of,
+    loaded,
+    press,
+    row_ids,
+    shown_text,
+    until,
+    until_on,
+)
 
 WAITING = "select count(*) from jobs where status in ('queued', 'scheduled')"
 CUT_OFF = """
@@ -70,7 +81,7 @@ async def test_the_marked_jobs_are_changed_together_and_the_refused_ones_are_nam
         await press(pilot, "3")
         refused = str(fleet.first_job("succeeded"))
         for job_id in (str(fleet.first_job("queued")), refused):
-            app.pane.table.move_to(job_id)
+            list_of(app).table.move_to(job_id)
             await press(pilot, "space")
         assert "● 2 marked" in shown_text(app)
 
@@ -90,7 +101,7 @@ async def test_the_marked_jobs_are_changed_together_and_the_refused_ones_are_nam
         assert fleet.one("select count(*) from jobs where cancel_reason = 'not needed'") == 1
         await pilot.press("escape")
         await until(lambda: len(app.screen_stack) == 1, "the list again")
-        await until(lambda: not app.pane.table.marks, "nothing is marked any more")
+        await until(lambda: not list_of(app).table.marks, "nothing is marked any more")
 
 
 async def test_enter_never_does_it_to_many(fleet: Fleet) -> None:
@@ -107,7 +118,7 @@ async def test_enter_never_does_it_to_many(fleet: Fleet) -> None:
 
         await until(lambda: len(app.screen_stack) == 1, "the list again")
         assert fleet.one(CANCELLED) == 1
-        assert len(app.pane.table.marks) == 1
+        assert len(list_of(app).table.marks) == 1
 
 
 async def test_all_that_match_the_filter_are_counted_and_shown_before_anybody_is_asked(fleet: Fleet) -> None:
@@ -162,7 +173,7 @@ async def test_esc_stops_between_two_batches_and_says_how_many_were_done(
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "f", "asterisk")
-        with held(fleet, row_ids(app.pane)[4]) as somebody:
+        with held(fleet, row_ids(list_of(app))[4]) as somebody:
             dialog = await begin_three_batches(app, pilot)
             assert "38% ███" in shown_text(app)
 
@@ -185,7 +196,7 @@ async def test_when_it_cannot_go_on_it_says_how_far_it_came(fleet: Fleet, monkey
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "f", "asterisk")
-        with held(fleet, row_ids(app.pane)[4]) as somebody:
+        with held(fleet, row_ids(list_of(app))[4]) as somebody:
             dialog = await begin_three_batches(app, pilot)
             fleet.execute("update users set is_active = false where email = %s", ADMIN)
             somebody.rollback()
@@ -205,7 +216,7 @@ async def test_a_batch_whose_answer_was_lost_is_not_told_to_be_done_or_undone(
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "f", "asterisk")
-        with held(fleet, row_ids(app.pane)[4]):
+        with held(fleet, row_ids(list_of(app))[4]):
             dialog = await begin_three_batches(app, pilot)
             await until(lambda: bool(fleet.execute(CUT_OFF)), "the connection that waits is cut")
 
@@ -236,7 +247,7 @@ async def test_of_a_list_too_long_to_mark_it_is_said_what_to_do_instead(
         await press(pilot, "3", "asterisk")
 
         await until(lambda: any("all that match" in note.message for note in app._notifications), "the other way")
-        assert app.pane.table.marks == frozenset()
+        assert list_of(app).table.marks == frozenset()
 
 
 async def test_esc_takes_the_marks_off(fleet: Fleet) -> None:
@@ -248,5 +259,5 @@ async def test_esc_takes_the_marks_off(fleet: Fleet) -> None:
 
         await press(pilot, "escape")
 
-        assert app.pane.table.marks == frozenset()
+        assert list_of(app).table.marks == frozenset()
         assert "marked" not in shown_text(app)

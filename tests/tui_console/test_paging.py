@@ -6,7 +6,18 @@ from textual.pilot import Pilot
 from agent_console.tui.link import Opening
 from agent_console.tui.panes.list_pane import ListPane
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import all_jobs, app_of, cells, console, directly, loaded, press, row_ids, until
+from tests.tui_console.stage import (
+    all_jobs,
+    app_of,
+    cells,
+    console,
+    directly,
+    list_of,
+    loaded,
+    press,
+    row_ids,
+    until,
+)
 
 
 def heading(pane: ListPane) -> str:
@@ -15,7 +26,7 @@ def heading(pane: ListPane) -> str:
 
 async def go_on(pilot: Pilot[None], key: str) -> None:
     """Press the key; on the last row known so far, wait for more of the list first."""
-    table = app_of(pilot).pane.table
+    table = list_of(app_of(pilot)).table
     known = len(table.source)
     if table.cursor_index == known - 1:
         await until(lambda: len(table.source) > known, f"more than {known} rows")
@@ -29,13 +40,13 @@ async def reach_the_end(opening: Opening, fleet: Fleet, key: str) -> None:
     async with app.run_test(size=(80, 60)) as pilot:
         await loaded(pilot)
         await press(pilot, "3")
-        assert len(row_ids(app.pane)) < len(expected)
+        assert len(row_ids(list_of(app))) < len(expected)
 
-        while app.pane.table.cursor_id != expected[-1]:
+        while list_of(app).table.cursor_id != expected[-1]:
             await go_on(pilot, key)
 
-        assert row_ids(app.pane) == expected
-        assert "1,025 all jobs" in heading(app.pane)
+        assert row_ids(list_of(app)) == expected
+        assert "1,025 all jobs" in heading(list_of(app))
 
 
 async def test_every_job_of_a_long_list_is_reached_in_order(opening: Opening, fleet: Fleet) -> None:
@@ -53,14 +64,14 @@ async def test_rows_that_come_into_sight_are_looked_at_again(fleet: Fleet) -> No
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "end")
-        await until(lambda: len(row_ids(app.pane)) == 225, "the whole list")
+        await until(lambda: len(row_ids(list_of(app))) == 225, "the whole list")
         await press(pilot, "home")
-        last = row_ids(app.pane)[-1]
+        last = row_ids(list_of(app))[-1]
         fleet.execute("update jobs set priority = 99")
 
         await press(pilot, "end")
 
-        await until(lambda: cells(app.pane, last)[5] == "99", "the last job as it is now")
+        await until(lambda: cells(list_of(app), last)[5] == "99", "the last job as it is now")
 
 
 async def test_a_list_that_is_not_known_to_its_end_says_so(opening: Opening, fleet: Fleet) -> None:
@@ -70,4 +81,4 @@ async def test_a_list_that_is_not_known_to_its_end_says_so(opening: Opening, fle
         await loaded(pilot)
         await press(pilot, "3")
 
-        assert "+ all jobs" in heading(app.pane)
+        assert "+ all jobs" in heading(list_of(app))

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 
 from agent_console.domain.errors import ConfigError, ConsoleError, DatabaseUnavailable
 from agent_console.repository.port import Repository
-from agent_console.tui.app import ConsoleApp, Setup
+from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import LinkState
+from agent_console.tui.setup import Setup
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly, until
 

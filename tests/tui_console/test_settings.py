@@ -12,6 +12,7 @@ from tests.tui_console.stage import (
     console,
     directly,
     has_list,
+    list_of,
     loaded,
     row_ids,
     shown_text,
@@ -28,7 +29,7 @@ async def go_to_settings(app: ConsoleApp) -> None:
     menu = app.screen.query_one(OptionList)
     menu.highlighted = menu.get_option_index("settings")
     menu.action_select()
-    await until(lambda: app.pane.kind.name == "settings" and has_list(app), "the settings")
+    await until(lambda: list_of(app).kind.name == "settings" and has_list(app), "the settings")
 
 
 async def test_enter_edits_the_setting_under_the_cursor(opening: Opening, fleet: Fleet) -> None:
@@ -36,8 +37,8 @@ async def test_enter_edits_the_setting_under_the_cursor(opening: Opening, fleet:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await go_to_settings(app)
-        assert cells(app.pane, "max_hops") == ["max_hops", "2", "2", "1 to 10", "-", "-"]
-        app.pane.table.move_to("max_hops")
+        assert cells(list_of(app), "max_hops") == ["max_hops", "2", "2", "1 to 10", "-", "-"]
+        list_of(app).table.move_to("max_hops")
 
         await pilot.press("enter")
         await until_on(app, OperationForm)
@@ -48,8 +49,8 @@ async def test_enter_edits_the_setting_under_the_cursor(opening: Opening, fleet:
         app.screen.query_one(DoIt).focus()
         await pilot.press("enter")
 
-        await until(lambda: cells(app.pane, "max_hops")[1] == "4", "the new value in the list")
-        assert cells(app.pane, "max_hops")[4] == "Ana Costa"
+        await until(lambda: cells(list_of(app), "max_hops")[1] == "4", "the new value in the list")
+        assert cells(list_of(app), "max_hops")[4] == "Ana Costa"
         assert fleet.one("select value from settings where name = 'max_hops'") == 4
 
 
@@ -58,7 +59,7 @@ async def test_a_value_out_of_bounds_is_refused_with_what_was_typed_still_there(
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await go_to_settings(app)
-        app.pane.table.move_to("max_hops")
+        list_of(app).table.move_to("max_hops")
         await pilot.press("a")
         await until_on(app, OperationForm)
 
@@ -75,18 +76,18 @@ async def test_the_cursor_stays_on_its_setting_when_all_of_them_are_fetched_agai
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await go_to_settings(app)
-        order = row_ids(app.pane)
-        app.pane.table.move_to(order[3])
+        order = row_ids(list_of(app))
+        list_of(app).table.move_to(order[3])
 
         fleet.execute(
             "insert into settings (team_id, name, value, updated_by_user_id) values (%s, %s, '7', %s)",
             *(fleet.team_id(), order[0], fleet.user_id("ana@example.com")),
         )
-        app.pane.refetch()
-        await until(lambda: cells(app.pane, order[0])[1] == "7", "the value somebody else has set")
+        list_of(app).refetch()
+        await until(lambda: cells(list_of(app), order[0])[1] == "7", "the value somebody else has set")
 
-        assert app.pane.table.cursor_id == order[3]
-        assert row_ids(app.pane) == order
+        assert list_of(app).table.cursor_id == order[3]
+        assert row_ids(list_of(app)) == order
 
 
 async def test_who_may_not_change_it_reads_it_whole(fleet: Fleet) -> None:

@@ -13,7 +13,7 @@ from agent_console.repository.port import Change, Repository, Topic
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.app import STEP_SECONDS
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import ADMIN, Say, console, header_text, loaded, press, row_ids, until
+from tests.tui_console.stage import ADMIN, Say, console, header_text, list_of, loaded, press, row_ids, until
 
 
 @dataclass
@@ -53,10 +53,10 @@ async def test_a_restless_fleet_on_a_slow_line(fleet: Fleet) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3")
-        known = len(row_ids(app.pane))
+        known = len(row_ids(list_of(app)))
 
         fleet.add_jobs(3)
         fleet.execute("update agent_runtime set presence = 'offline', error_message = null")
 
-        await until(lambda: len(row_ids(app.pane)) == known + 3, "the new jobs")
+        await until(lambda: len(row_ids(list_of(app))) == known + 3, "the new jobs")
         await until(lambda: "Offline" in header_text(app), "the pool")

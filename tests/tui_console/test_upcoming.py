@@ -10,6 +10,7 @@ from tests.tui_console.stage import (
     cells,
     console,
     directly,
+    list_of,
     loaded,
     press,
     row_ids,
@@ -25,14 +26,14 @@ async def test_only_what_is_scheduled_is_listed_and_counted_down(fleet: Fleet) -
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "u")
-        await until(lambda: app.pane.kind.name == "upcoming", "the upcoming jobs")
+        await until(lambda: list_of(app).kind.name == "upcoming", "the upcoming jobs")
         await press(pilot, "r")
-        soonest = row_ids(app.pane)[0]
-        assert [cells(app.pane, job)[0] for job in row_ids(app.pane)] == ["in 1h 30m", "in 1d"]
+        soonest = row_ids(list_of(app))[0]
+        assert [cells(list_of(app), job)[0] for job in row_ids(list_of(app))] == ["in 1h 30m", "in 1d"]
 
         clock.now = AT + timedelta(minutes=89, seconds=30)
 
-        await until(lambda: cells(app.pane, soonest)[0] == "in 30s", "the countdown")
+        await until(lambda: cells(list_of(app), soonest)[0] == "in 30s", "the countdown")
         assert "2099-03-01 04:30" in shown_text(app)
 
 
@@ -41,8 +42,8 @@ async def test_escape_leads_back_to_the_queue(fleet: Fleet) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await press(pilot, "3", "u")
-        await until(lambda: app.pane.kind.name == "upcoming", "the upcoming jobs")
+        await until(lambda: list_of(app).kind.name == "upcoming", "the upcoming jobs")
 
         await press(pilot, "escape")
 
-        assert app.pane.kind.name == "jobs"
+        assert list_of(app).kind.name == "jobs"

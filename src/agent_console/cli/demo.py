@@ -24,10 +24,12 @@ TOKEN_FILE = "demo.token"
 async def demo_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]:
     """The demo's own database, filled when it is empty, with its agents kept alive."""
     async with local_database(folder, say) as database:
-        from agent_console.database import example_fleet
+        from agent_console.database import example_fleet, example_story
 
         say("Looking after the example fleet …")
-        await asyncio.to_thread(example_fleet.fill, database.administration, datetime.now(UTC))
+        now = datetime.now(UTC)
+        await asyncio.to_thread(example_fleet.fill, database.administration, now)
+        await asyncio.to_thread(example_story.fill, database.administration, now)
         alive = asyncio.create_task(_keep_alive(database.administration))
         try:
             yield database

@@ -61,7 +61,8 @@ def open_console(options: Mapping[str, object], opening: Opening, *, name: str |
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if looks.theme == "mono":
         os.environ["NO_COLOR"] = "1"
-    from agent_console.tui.app import ConsoleApp, Setup
+    from agent_console.tui.app import ConsoleApp
+    from agent_console.tui.setup import Setup
     from agent_console.tui.terminal.restore import run_restoring
 
     def prepare() -> Setup:

@@ -51,7 +51,7 @@ EXAMPLE_AGENTS = (
 )
 
 
-class _Ids:
+class ExampleIds:
     """Ids made from the fleet's own time and a count, so that the same fleet has the same ids again."""
 
     def __init__(self, at: datetime) -> None:
@@ -75,7 +75,7 @@ class _Filling:
     def __init__(self, connection: Connection, at: datetime) -> None:
         self.connection = connection
         self.at = at
-        self.ids = _Ids(at)
+        self.ids = ExampleIds(at)
         self.team_id = self.ids.make(TeamId, TEAM)
         self.admin_id = self.ids.make(UserId, ADMIN)
         self.agent_ids: dict[str, AgentId] = {}

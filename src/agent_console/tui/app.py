@@ -1,9 +1,7 @@
 """The console: wires header, panes and the link together, and does nothing else."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,9 +13,19 @@ from textual.widgets import ContentSwitcher, Static
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.agent_text import agent_text, system_text
-from agent_console.tui.link import GONE, Clock, Link, LinkState, LinkStatus, Opening
+from agent_console.tui.link import GONE, Clock, Link, LinkState, LinkStatus
+from agent_console.tui.setup import Setup, system_clock
 from agent_console.tui.terminal.terminal_app import TerminalApp
 from agent_console.tui.themes import THEMES, theme_for
+from agent_console.tui.wanted import (
+    ActionWanted,
+    ListWanted,
+    PaneWanted,
+    RecordWanted,
+    Refused,
+    ScreenWanted,
+    ThingWanted,
+)
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.help import HelpScreen
 from agent_console.tui.widgets.key_footer import KeyFooter
@@ -27,32 +35,18 @@ if TYPE_CHECKING:
     # What is needed only once there is something to show waits until the first frame is on the screen.
     from agent_console.domain.agents import PoolStatus
     from agent_console.repository.port import Change
-    from agent_console.tui.panes.detail_screen import DetailScreen
     from agent_console.tui.panes.list_kind import ListKind
-    from agent_console.tui.panes.list_pane import ListPane
-    from agent_console.tui.subject import Subject
+    from agent_console.tui.panes.pane import Pane, View
+    from agent_console.tui.panes.stacked import StackedScreen
+    from agent_console.tui.panes.surroundings import Surroundings
 
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
 POOL = "pool"
 DOING = "doing"
-
-
-def system_clock() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Where to go, as what it is shown, and how the console looks and listens to keys."""
-
-    opening: Opening
-    profile: str
-    production: bool = False
-    colour: str | None = None
-    read_only: bool = False
-    theme: str = "dark"
-    keymap: Mapping[str, str] = field(default_factory=dict)
+GOING = "going"
+DEEPEST = 12
+"""So many screens may lie one over another; who jumps in circles is not led on for ever."""
 
 
 class LinkChanged(Message):
@@ -74,8 +68,13 @@ class ConsoleApp(TerminalApp[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "Help", id="app.help"),
+        Binding("0", "pane('overview')", "Overview", id="pane.overview"),
+        Binding("1", "pane('approvals')", "Approvals", id="pane.approvals"),
         Binding("2", "pane('agents')", "Agents", id="pane.agents"),
         Binding("3", "pane('jobs')", "Jobs", id="pane.jobs"),
+        Binding("4", "pane('threads')", "Threads", id="pane.threads"),
+        Binding("5", "pane('routes')", "Routes", id="pane.routes"),
+        Binding("6", "pane('audit')", "Audit", id="pane.audit"),
         Binding("7", "more", "More", id="pane.more"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
         Binding("q", "leave", "Quit", id="app.quit"),
@@ -91,7 +90,8 @@ class ConsoleApp(TerminalApp[None]):
         self._clock = clock
         self._pool_is_dirty = True
         self._leaving = False
-        self._panes: tuple[ListPane, ...] = ()
+        self._panes: tuple[Pane, ...] = ()
+        self._around: Surroundings | None = None
         self._adding = asyncio.Lock()
         # Held rather than looked up: news may come when the screen is already being taken down.
         self._notice = NoticeBar()
@@ -127,19 +127,22 @@ class ConsoleApp(TerminalApp[None]):
             return
         await asyncio.to_thread(import_module, "agent_console.tui.panes.every")
         from agent_console.tui.panes.every import every_pane
+        from agent_console.tui.panes.surroundings import Surroundings
 
         self._facts = HeaderFacts(setup.profile, setup.production, setup.read_only, setup.colour)
         self.theme = theme_for(setup.theme)
         if setup.keymap:
             self.set_keymap(dict(setup.keymap))
-        panes = every_pane(self.link, self._clock, read_only=setup.read_only)
+        self._around = Surroundings(self.link, self._clock, setup.read_only)
+        panes = every_pane(self._around)
         for pane in panes:
             await self._switcher.add_content(pane)
         if not all(pane.is_attached for pane in panes):
             # Somebody left meanwhile, and the screen is being taken down.
             return
         self._panes = panes
-        self.action_pane("agents")
+        self.action_pane(setup.start if self._has_pane(setup.start) else "agents")
+        self.refresh_bindings()
         self.link.start(setup.opening)
         self.set_interval(STEP_SECONDS, self._step)
         self.set_interval(1.0, self._tick)
@@ -160,26 +163,49 @@ class ConsoleApp(TerminalApp[None]):
         return bool(self._panes) and self.link.is_started
 
     @property
-    def pane(self) -> "ListPane":
+    def pane(self) -> "Pane":
         return next(pane for pane in self._panes if pane.id == self._switcher.current)
 
-    @property
-    def detail(self) -> "DetailScreen | None":
-        """The screen that shows one thing whole; help may lie over it."""
-        from agent_console.tui.panes.detail_screen import DetailScreen
+    def _has_pane(self, name: str) -> bool:
+        return any(pane.pane_name == name for pane in self._panes)
 
-        details = (screen for screen in self.screen_stack if isinstance(screen, DetailScreen))
-        return next((screen for screen in details if screen.is_mounted), None)
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "pane" or self._has_pane(str(parameters[0]))
+
+    @property
+    def stacked(self) -> "tuple[StackedScreen, ...]":
+        """The screens that were opened one from another, the topmost last; help or a dialog may lie over them."""
+        from agent_console.tui.panes.stacked import StackedScreen
+
+        return tuple(
+            screen for screen in self.screen_stack if isinstance(screen, StackedScreen) and screen.is_mounted
+        )
+
+    @property
+    def detail(self) -> "StackedScreen | None":
+        """The topmost screen that shows one thing whole."""
+        return next(reversed(self.stacked), None)
+
+    @property
+    def view(self) -> "View":
+        """What the operator looks at."""
+        return self.detail or self.pane
+
+    @property
+    def crumbs(self) -> tuple[str, ...]:
+        return (self.pane.crumb, *(screen.crumb for screen in self.stacked))
+
+    @property
+    def header_facts(self) -> HeaderFacts:
+        return self._facts
 
     # What time brings
 
     def _step(self) -> None:
         if self.link.status.state is not LinkState.UP:
             return
-        self.pane.step()
-        if self.detail is not None:
-            self.detail.step()
-        from agent_console.tui.panes.list_pane import is_waiting
+        self.view.step()
+        from agent_console.tui.panes.pane import is_waiting
 
         if self._pool_is_dirty and not is_waiting(self, POOL):
             self._pool_is_dirty = False
@@ -187,9 +213,7 @@ class ConsoleApp(TerminalApp[None]):
 
     def _tick(self) -> None:
         self._show_header()
-        self.pane.tick()
-        if self.detail is not None:
-            self.detail.tick()
+        self.view.tick()
 
     def _poll(self) -> None:
         """Notices can get lost; looking again cannot."""
@@ -225,8 +249,8 @@ class ConsoleApp(TerminalApp[None]):
         self._notice.follow(message.status)
         for pane in self._panes:
             pane.set_stale(not up)
-        if self.detail is not None:
-            self.detail.follow(message.status)
+        for screen in self.stacked:
+            screen.follow(message.status)
         if up:
             self._pool_is_dirty = True
             self._step()
@@ -240,10 +264,11 @@ class ConsoleApp(TerminalApp[None]):
         for listener in self._listeners():
             listener.heard(message.change)
 
-    def _listeners(self) -> "tuple[ListPane | DetailScreen, ...]":
-        return (*self._panes, *([self.detail] if self.detail else []))
+    def _listeners(self) -> "tuple[View, ...]":
+        return (*self._panes, *self.stacked)
 
-    def on_list_pane_refused(self, message: "ListPane.Refused") -> None:
+    @on(Refused)
+    def _was_refused(self, message: Refused) -> None:
         if not isinstance(message.error, GONE):
             self.notify(agent_text(str(message.error), limit=500).plain, severity="warning", markup=False)
 
@@ -271,7 +296,7 @@ class ConsoleApp(TerminalApp[None]):
         while len(self.screen_stack) > 1:
             self.pop_screen()
         self._switcher.current = f"pane-{name}"
-        self.pane.table.focus()
+        self.pane.take_focus()
         self.pane.tick()
         self._step()
 
@@ -288,15 +313,13 @@ class ConsoleApp(TerminalApp[None]):
         if noun is not None:
             await self._show_list(MORE[noun])
 
-    def on_list_pane_list_wanted(self, message: "ListPane.ListWanted") -> None:
-        self._go_to_list(message.kind)
+    @on(PaneWanted)
+    def _go_to_pane(self, message: PaneWanted) -> None:
+        self.action_pane(message.name)
 
-    def on_list_pane_left(self, message: "ListPane.Left") -> None:
-        self.action_pane(message.above)
-
-    @work(group=DOING)
-    async def _go_to_list(self, kind: "ListKind") -> None:
-        await self._show_list(kind)
+    @on(ListWanted)
+    def _go_to_list(self, message: ListWanted) -> None:
+        self.run_worker(self._show_list(message.kind), group=DOING)
 
     async def _show_list(self, kind: "ListKind") -> None:
         """A pane that is there already is shown as it was left."""
@@ -304,33 +327,68 @@ class ConsoleApp(TerminalApp[None]):
 
         # One after the other: a key pressed twice must not make the same pane twice.
         async with self._adding:
-            if not any(pane.kind.name == kind.name for pane in self._panes):
-                pane = pane_of(kind, self.link, self._clock, read_only=self._facts.read_only)
+            if self._around is not None and not self._has_pane(kind.name):
+                pane = pane_of(kind, self._around)
                 await self._switcher.add_content(pane)
                 pane.set_stale(self.link.status.state is not LinkState.UP)
                 self._panes += (pane,)
         self.action_pane(kind.name)
 
-    def on_list_pane_opened(self, message: "ListPane.Opened") -> None:
-        from agent_console.tui.panes.detail_screen import DetailScreen
+    @on(RecordWanted)
+    def _open_record(self, message: RecordWanted) -> None:
+        from agent_console.tui.panes.detail_screen import screen_of
 
-        if len(self.screen_stack) == 1:
-            self.push_screen(DetailScreen(message.pane, message.record, self._facts))
+        if self._around is not None:
+            self._open_screen(screen_of(message.kind, message.record, self._around))
 
-    def on_list_pane_action_wanted(self, message: "ListPane.ActionWanted") -> None:
-        from agent_console.tui.panes.list_pane import is_waiting
+    @on(ScreenWanted)
+    def _open_wanted(self, message: ScreenWanted) -> None:
+        self._open_screen(message.screen)
+
+    def _open_screen(self, screen: "StackedScreen") -> None:
+        # A key pressed twice must not open twice; a dialog is never covered.
+        is_shown = self.detail is not None and self.detail.about == screen.about
+        if not self.screen.is_modal and not is_shown and len(self.screen_stack) < DEEPEST:
+            self.push_screen(screen)
+
+    @on(ThingWanted)
+    def _go_to_thing(self, message: ThingWanted) -> None:
+        from agent_console.tui.panes.pane import is_waiting
+
+        if not is_waiting(self, GOING):
+            self._fetch_and_open(message.noun, message.thing_id)
+
+    @work(group=GOING)
+    async def _fetch_and_open(self, noun: str, thing_id: str) -> None:
+        from agent_console.tui.panes.detail_screen import screen_of
+        from agent_console.tui.panes.every import KINDS
+
+        kind = KINDS[noun]
+        if self._around is None or kind.get_operation is None or kind.asked is None:
+            return
+        asked_from = self.screen
+        try:
+            record = await self.link.call(kind.get_operation, kind.asked(thing_id))
+        except ConsoleError as error:
+            self._was_refused(Refused(error))
+            return
+        # Whoever went elsewhere meanwhile is not dragged there.
+        if self.screen is asked_from:
+            self._open_screen(screen_of(kind, record, self._around))
+
+    @on(ActionWanted)
+    def _act(self, message: ActionWanted) -> None:
+        from agent_console.tui.panes.pane import is_waiting
 
         # A key pressed twice must not ask twice.
         if not self.screen.is_modal and not is_waiting(self, DOING):
-            self._do_something(message.pane, message.subject)
+            self._do_something(message)
 
     @work(group=DOING)
-    async def _do_something(self, pane: "ListPane", subject: "Subject") -> None:
+    async def _do_something(self, wanted: ActionWanted) -> None:
         from agent_console.tui.doing import do_something
 
-        if await do_something(self, self.link, subject) and subject.marked:
-            pane.table.unmark_all()
-        pane.refetch()
+        wanted.after(await do_something(self, self.link, wanted.subject))
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

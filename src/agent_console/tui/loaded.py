@@ -39,9 +39,9 @@ class ListSoFar(Protocol[ListedRecord]):
 
     def index_of(self, row_id: str) -> int | None: ...
 
-    def last_before(self, index: int) -> Id | None: ...
+    def last_before(self, index: int) -> str | None: ...
 
-    def merged(self, after: Id | None, page: Page[ListedRecord]) -> "ListSoFar[ListedRecord]": ...
+    def merged(self, after: str | None, page: Page[ListedRecord]) -> "ListSoFar[ListedRecord]": ...
 
 
 @dataclass(frozen=True)
@@ -58,21 +58,21 @@ class Loaded(Generic[ListedRecord]):
     def index_of(self, row_id: str) -> int | None:
         if not self.records:
             return None
-        wanted = type(id_of(self.records[0])).parse(row_id)
+        wanted = self._parsed(row_id)
         place = self._count_up_to(wanted)
         return place - 1 if place and id_of(self.records[place - 1]) == wanted else None
 
-    def last_before(self, index: int) -> Id | None:
+    def last_before(self, index: int) -> str | None:
         """The id that a page starting at this row has to follow."""
         place = min(index, len(self.records))
-        return id_of(self.records[place - 1]) if place > 0 else None
+        return str(id_of(self.records[place - 1])) if place > 0 else None
 
-    def merged(self, after: Id | None, page: Page[ListedRecord]) -> "Loaded[ListedRecord]":
+    def merged(self, after: str | None, page: Page[ListedRecord]) -> "Loaded[ListedRecord]":
         """Put in a page that was asked for with `after`, where None is the top of the list."""
         if after is not None and not self._reaches(after):
             # The list was begun anew while the page was on its way: what lies between is not known.
             return self
-        before = self.records[: self._count_up_to(after)] if after is not None else ()
+        before = self.records[: self._count_up_to(self._parsed(after))] if after is not None else ()
         if page.next is None or not page.items:
             return self._with(before + page.items, page.next is None)
         covered = self._count_up_to(id_of(page.items[-1]))
@@ -82,8 +82,11 @@ class Loaded(Generic[ListedRecord]):
         rest = self.records[covered:]
         return self._with(before + page.items + rest, self.complete and bool(rest))
 
-    def _reaches(self, wanted: Id) -> bool:
-        return bool(self.records) and self._rank(wanted) <= self._rank(id_of(self.records[-1]))
+    def _parsed(self, row_id: str) -> Id:
+        return type(id_of(self.records[0])).parse(row_id)
+
+    def _reaches(self, wanted: str) -> bool:
+        return bool(self.records) and self._rank(self._parsed(wanted)) <= self._rank(id_of(self.records[-1]))
 
     def _rank(self, wanted: Id) -> int:
         return -wanted.int if self.newest_first else wanted.int

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Generic
 
-from agent_console.domain.ids import Id
 from agent_console.domain.records import Page
 from agent_console.tui.loaded import ListedRecord
 
@@ -23,9 +22,9 @@ class WholeList(Generic[ListedRecord]):
         places = (place for place, record in enumerate(self.records) if self.row_id(record) == row_id)
         return next(places, None)
 
-    def last_before(self, index: int) -> Id | None:
+    def last_before(self, index: int) -> str | None:
         """There are no pages, so none follows anything."""
         return None
 
-    def merged(self, after: Id | None, page: Page[ListedRecord]) -> "WholeList[ListedRecord]":
+    def merged(self, after: str | None, page: Page[ListedRecord]) -> "WholeList[ListedRecord]":
         return WholeList(self.key, page.items, page.next is None)

@@ -5,21 +5,24 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.records import Record
-from agent_console.repository.port import Change
+from agent_console.repository.port import REFETCH, Change
 from agent_console.tui.actions import row_actions
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.facts import FactSheet, Heading
-from agent_console.tui.link import GONE, LinkState, LinkStatus
+from agent_console.tui.link import GONE
+from agent_console.tui.panes.derived import title_of
 from agent_console.tui.panes.detail_part import PartSoFar
-from agent_console.tui.panes.list_pane import ListPane, is_waiting
+from agent_console.tui.panes.list_kind import ListKind
+from agent_console.tui.panes.pane import is_waiting
+from agent_console.tui.panes.related import related_bindings
+from agent_console.tui.panes.stacked import StackedScreen
+from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.subject import Subject
+from agent_console.tui.wanted import ActionWanted, ListWanted, Refused, ThingWanted
 from agent_console.tui.widgets.detail import DetailPanel
-from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
-from agent_console.tui.widgets.key_footer import KeyFooter
-from agent_console.tui.widgets.notice_bar import NoticeBar
 
 ITSELF = "itself"
 GONE_FOR_GOOD = Heading(
@@ -27,17 +30,13 @@ GONE_FOR_GOOD = Heading(
 )
 
 
-class DetailScreen(Screen[None]):
-    """Fetches its own thing, because the list behind it may have none of it any more.
-
-    It is no modal screen: the keys that work everywhere work here too.
-    """
+class DetailScreen(StackedScreen):
+    """Fetches its own thing, because the list behind it may have none of it any more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Back", id="detail.close"),
         Binding("a", "act", "Actions", id="detail.act"),
-        Binding("w", "below('jobs')", "Its jobs", id="detail.jobs"),
-        Binding("s", "below('sessions')", "Its sessions", id="detail.sessions"),
+        *related_bindings("detail", shown=True),
         Binding("down,j", "scroll_down", "Down", show=False, id="detail.down"),
         Binding("up,k", "scroll_up", "Up", show=False, id="detail.up"),
         Binding("pagedown,space", "page_down", "Page down", show=False, id="detail.page_down"),
@@ -46,57 +45,53 @@ class DetailScreen(Screen[None]):
         Binding("end,G", "scroll_end", "Last", show=False, id="detail.last"),
     ]
 
-    def __init__(self, pane: ListPane, record: Record, header: HeaderFacts) -> None:
-        super().__init__()
-        self._pane = pane
+    def __init__(self, kind: ListKind, record: Record, around: Surroundings) -> None:
+        super().__init__(around)
+        self.kind = kind
         self._record = record
-        self._header = header
         self._is_gone = False
         self._dirty = True
-        self._parts = {part.title: PartSoFar(part) for part in pane.kind.parts}
+        self._parts = {part.title: PartSoFar(part) for part in kind.parts}
         self._dirty_parts = set(self._parts)
-        # Held rather than looked up: an answer may come when the screen is already being taken down.
-        self._notice = NoticeBar()
         self._panel = DetailPanel(classes="whole")
 
-    def compose(self) -> ComposeResult:
-        yield HeaderBar(self._header)
-        yield self._notice
+    def body(self) -> ComposeResult:
         yield self._panel
-        yield KeyFooter()
+
+    @property
+    def crumb(self) -> str:
+        return title_of(self._record)
+
+    @property
+    def about(self) -> str:
+        return f"{self.kind.list_operation.noun} {getattr(self._record, self.kind.key)}"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:
             case "below":
-                return parameters[0] in self._pane.kind.below
+                return parameters[0] in self.kind.below
+            case "jump":
+                return self.kind.leads_to(str(parameters[0]), self._record) is not None
             case "act":
-                return not self._is_gone and self._pane.offers(row_actions)
+                role = self.around.acting_as
+                return not self._is_gone and role is not None and bool(row_actions(self.kind.list_operation, role))
         return True
 
-    def on_mount(self) -> None:
-        self.follow(self._pane.link_status)
-        self.tick()
-        if self._pane.link_status.state is LinkState.UP:
-            self.step()
-
     @property
-    def is_whole(self) -> bool:
-        """Whether every part is there, or has said why it is not."""
+    def has_answer(self) -> bool:
         return all(so_far.known or so_far.problem for so_far in self._parts.values())
 
-    def follow(self, status: LinkStatus) -> None:
-        lost = status.state is not LinkState.UP
-        self._notice.follow(status)
-        self._panel.set_stale(lost or self._is_gone)
+    def set_stale(self, stale: bool) -> None:
+        self._panel.set_stale(stale or self._is_gone)
         self._dirty = True
         self._dirty_parts = set(self._parts)
-        if lost:
+        if stale:
             self.workers.cancel_node(self)
 
     def heard(self, change: Change) -> None:
         """Something may have changed; it is looked at with the next step."""
         self._dirty = True
-        itself = str(getattr(self._record, self._pane.kind.key))
+        itself = str(getattr(self._record, self.kind.key))
         parts = ((name, so_far.part) for name, so_far in self._parts.items())
         self._dirty_parts |= {name for name, part in parts if part.is_touched_by(change, itself)}
 
@@ -111,13 +106,13 @@ class DetailScreen(Screen[None]):
             self.run_worker(self._fetch_part(name), group=name)
 
     def tick(self) -> None:
-        sheet = self._pane.facts_of(self._record, self._parts.values())
+        sheet = self.kind.sheet(self._record, self.around.clock(), self._parts.values())
         self._panel.show(FactSheet((GONE_FOR_GOOD, *sheet.parts)) if self._is_gone else sheet)
 
     @work(group=ITSELF)
     async def _fetch(self) -> None:
         try:
-            self._take(await self._pane.fetch_one(self._record))
+            self._take(await self._as_it_is_now())
         except NotFound:
             self._is_gone = True
             self.refresh_bindings()
@@ -126,9 +121,17 @@ class DetailScreen(Screen[None]):
             self._dirty = True
             return
         except ConsoleError as error:
-            self._pane.post_message(ListPane.Refused(error))
+            self.post_message(Refused(error))
             return
         self.tick()
+
+    async def _as_it_is_now(self) -> Record:
+        """The same thing again; where nothing gives just one, what the list told of it."""
+        if self.kind.get_operation is None or self.kind.asked is None:
+            return self._record
+        asked = self.kind.asked(str(getattr(self._record, self.kind.key)))
+        answer: Record = await self.around.link.call(self.kind.get_operation, asked)
+        return answer
 
     def _take(self, record: Record) -> None:
         """What a part asks may depend on how the thing stands: then it has to be asked anew."""
@@ -139,7 +142,7 @@ class DetailScreen(Screen[None]):
     async def _fetch_part(self, name: str) -> None:
         so_far = self._parts[name]
         try:
-            answer = await self._pane.fetch_part(so_far.part, self._record, so_far.answer)
+            answer = await so_far.part.fetch(self.around.link, self._record, so_far.answer)
             self._parts[name] = so_far.answered(answer)
         except ConsoleError as error:
             self._parts[name] = so_far.failed(str(error))
@@ -148,13 +151,23 @@ class DetailScreen(Screen[None]):
         self.tick()
 
     def action_act(self) -> None:
-        self.post_message(ListPane.ActionWanted(self._pane, self._pane.subject(self._record)))
+        self.post_message(
+            ActionWanted(
+                Subject(self.kind, self.kind.query(self.kind.groups[0].key, 1, None), self._record), self._acted
+            )
+        )
+
+    def _acted(self, done: bool) -> None:
+        self.heard(REFETCH)
+        if self.around.up:
+            self.step()
 
     def action_below(self, name: str) -> None:
-        self.post_message(ListPane.ListWanted(self._pane.kind.below[name](self._record)))
+        self.post_message(ListWanted(self.kind.below[name](self._record)))
 
-    def action_close(self) -> None:
-        self.dismiss(None)
+    def action_jump(self, noun: str) -> None:
+        if (thing_id := self.kind.leads_to(noun, self._record)) is not None:
+            self.post_message(ThingWanted(noun, thing_id))
 
     def action_scroll_down(self) -> None:
         self._panel.scroll_down(animate=False)
@@ -173,3 +186,8 @@ class DetailScreen(Screen[None]):
 
     def action_scroll_end(self) -> None:
         self._panel.scroll_end(animate=False)
+
+
+def screen_of(kind: ListKind, record: Record, around: Surroundings) -> StackedScreen:
+    """What is opened for one record."""
+    return (kind.screen or DetailScreen)(kind, record, around)

@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from agent_console.repository.port import Topic
-from agent_console.tui.link import Clock, Link
 from agent_console.tui.panes import detail_screen
 from agent_console.tui.panes.agents import AGENTS
 from agent_console.tui.panes.derived import derived_kind
 from agent_console.tui.panes.jobs import JOBS
 from agent_console.tui.panes.list_kind import ListKind
-from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.panes.pane import Pane
 from agent_console.tui.panes.queue_pane import pane_of
 from agent_console.tui.panes.settings import SETTINGS
+from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.panes.upcoming import UPCOMING
 
 # Imported with the panes, so that opening the first detail does not wait for it.
@@ -30,5 +30,9 @@ MORE: dict[str, ListKind] = {
 }
 
 
-def every_pane(link: Link, clock: Clock, *, read_only: bool) -> tuple[ListPane, ...]:
-    return tuple(pane_of(kind, link, clock, read_only=read_only) for kind in WITH_A_KEY)
+KINDS: dict[str, ListKind] = {kind.name: kind for kind in WITH_A_KEY} | MORE
+"""By noun, for whoever wants one thing of it and knows only its id."""
+
+
+def every_pane(around: Surroundings) -> tuple[Pane, ...]:
+    return tuple(pane_of(kind, around) for kind in WITH_A_KEY)

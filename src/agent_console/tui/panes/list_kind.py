@@ -1,9 +1,9 @@
 """What makes one list different from another."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
@@ -13,9 +13,13 @@ from agent_console.repository.port import Topic
 from agent_console.tui.actions import key_field
 from agent_console.tui.facts import FactSheet
 from agent_console.tui.loaded import ListSoFar, Loaded
-from agent_console.tui.panes.detail_part import DetailPart
+from agent_console.tui.panes.detail_part import DetailPart, PartSoFar
+from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.whole_list import WholeList
 from agent_console.tui.widgets.virtual_table_columns import Column
+
+if TYPE_CHECKING:
+    from agent_console.tui.panes.stacked import StackedScreen
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,11 @@ class ListKind:
 
     A detail tells the `facts`, then the `parts` that are asked for when it is opened, then the `origin`, which
     is wanted least. `remark` is said of a thing where something is about to be done to it. `below` are the lists
-    that belong to one row, `beside` those that belong to the list, `above` is the pane to go back to. Where a
-    row already tells everything, `enter_acts`: Enter goes on to what can be done. `whole` is added to the title
-    where something is about to be done without a row.
+    that belong to one row, `beside` those that belong to the list, `above` is the pane to go back to; `jumps` say
+    by noun which other thing a row leads to. Where a row already tells everything, `enter_acts`: Enter goes on
+    to what can be done. `whole` is added to the title where something is about to be done without a row.
+    `screen` makes what is opened for a record where the usual detail is not enough, `so_far` holds a list that is
+    not in the order of its ids.
     """
 
     name: str
@@ -64,6 +70,9 @@ class ListKind:
     above: str = ""
     enter_acts: bool = False
     whole: str = ""
+    jumps: Mapping[str, Callable[[Any], object | None]] = field(default_factory=dict)
+    screen: "Callable[[ListKind, Any, Surroundings], StackedScreen] | None" = None
+    so_far: Callable[[], ListSoFar[Any]] | None = None
 
     @property
     def key(self) -> str:
@@ -71,6 +80,18 @@ class ListKind:
         return key_field(self.list_operation)
 
     def nothing_yet(self) -> ListSoFar[Record]:
+        if self.so_far is not None:
+            return self.so_far()
         if issubclass(self.list_operation.request, PageRequest):
             return Loaded(self.newest_first)
         return WholeList(self.key)
+
+    def sheet(self, record: Record, now: datetime, parts: Iterable[PartSoFar] = ()) -> FactSheet:
+        """What is known of a record: its facts, the parts that came so far, and where it comes from."""
+        loaded = (line for part in parts for line in part.sheet(record, now))
+        return FactSheet((*self.facts(record, now).parts, *loaded, *self.origin(record, now).parts))
+
+    def leads_to(self, noun: str, record: Record) -> str | None:
+        """The id of the thing of this noun that the record leads to."""
+        found = self.jumps[noun](record) if noun in self.jumps else None
+        return None if found is None else str(found)

@@ -1,20 +1,16 @@
 """A pane that lists one kind of thing: pages as they are needed, fresh where someone looks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import ClassVar
 
-from pydantic import BaseModel
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.dom import DOMNode
-from textual.message import Message
 from textual.widgets import Static
 
 from agent_console.domain.errors import ConsoleError
-from agent_console.domain.ids import Id
 from agent_console.domain.permissions import Role
 from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record
 from agent_console.repository.operations import AnyOperation
@@ -22,11 +18,14 @@ from agent_console.repository.port import Change, Topic
 from agent_console.tui.actions import Action, list_actions, row_actions
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.facts import FactSheet
-from agent_console.tui.link import Clock, Link, LinkState, LinkStatus
+from agent_console.tui.link import LinkState
 from agent_console.tui.loaded import ListSoFar, LoadedRows
-from agent_console.tui.panes.detail_part import DetailPart, PartSoFar
 from agent_console.tui.panes.list_kind import ListKind
+from agent_console.tui.panes.pane import Pane, is_waiting
+from agent_console.tui.panes.related import related_bindings
+from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.subject import Subject
+from agent_console.tui.wanted import ActionWanted, ListWanted, PaneWanted, RecordWanted, Refused, ThingWanted
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.virtual_table import VirtualTable
 from agent_console.tui.widgets.virtual_table_messages import (
@@ -44,13 +43,7 @@ AROUND = "around"
 MORE = "more"
 
 
-def is_waiting(node: DOMNode, question: str) -> bool:
-    """Whether this node has asked and still waits for the answer."""
-    asked = (worker for worker in node.workers if worker.node is node and worker.group == question)
-    return any(not worker.is_finished and not worker.is_cancelled for worker in asked)
-
-
-class ListPane(Vertical):
+class ListPane(Pane):
     """One list with its detail. It asks through the link and paints what comes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,55 +51,16 @@ class ListPane(Vertical):
         Binding("n", "new", "New", id="list.new"),
         Binding("f", "next_group", "Filter", id="list.group"),
         Binding("u", "beside('upcoming')", "Upcoming", id="list.upcoming"),
-        Binding("w", "below('jobs')", "Its jobs", id="list.jobs", show=False),
-        Binding("s", "below('sessions')", "Its sessions", id="list.sessions", show=False),
+        *related_bindings("list", shown=False),
         Binding("escape", "back", "Back", id="list.back"),
         Binding("r", "refresh", "Refresh", id="list.refresh", show=False),
     ]
 
-    class Opened(Message):
-        """Somebody wants to read one thing whole."""
-
-        def __init__(self, pane: "ListPane", record: Record) -> None:
-            super().__init__()
-            self.pane = pane
-            self.record = record
-
-    class ActionWanted(Message):
-        """Somebody wants to do something to what the key was pressed on."""
-
-        def __init__(self, pane: "ListPane", subject: Subject) -> None:
-            super().__init__()
-            self.pane = pane
-            self.subject = subject
-
-    class ListWanted(Message):
-        """Somebody wants to see another list."""
-
-        def __init__(self, kind: ListKind) -> None:
-            super().__init__()
-            self.kind = kind
-
-    class Left(Message):
-        """Somebody wants to go back to where this list belongs."""
-
-        def __init__(self, above: str) -> None:
-            super().__init__()
-            self.above = above
-
-    class Refused(Message):
-        """Fetching was refused for a reason of its own, not because the connection is gone."""
-
-        def __init__(self, error: ConsoleError) -> None:
-            super().__init__()
-            self.error = error
-
-    def __init__(self, kind: ListKind, link: Link, clock: Clock, *, read_only: bool = False) -> None:
-        super().__init__(id=f"pane-{kind.name}", classes="pane")
+    def __init__(self, kind: ListKind, around: Surroundings) -> None:
+        super().__init__(kind.name, around)
         self.kind = kind
-        self._link = link
-        self._read_only = read_only
-        self._clock = clock
+        self._link = around.link
+        self._clock = around.clock
         self._group = 0
         self._loaded = kind.nothing_yet()
         self._had_rows = False
@@ -129,8 +83,15 @@ class ListPane(Vertical):
             yield self._side
 
     @property
-    def link_status(self) -> LinkStatus:
-        return self._link.status
+    def crumb(self) -> str:
+        return self.kind.title
+
+    @property
+    def has_answer(self) -> bool:
+        return self._fetched
+
+    def take_focus(self) -> None:
+        self.table.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What can't be done now, by this role or on a read-only profile is not on the menu, not refused later."""
@@ -143,6 +104,8 @@ class ListPane(Vertical):
                 return len(self.kind.groups) > 1
             case "below":
                 return self._had_rows and parameters[0] in self.kind.below
+            case "jump":
+                return self._leads_to(str(parameters[0])) is not None
             case "beside":
                 return parameters[0] in self.kind.beside
             case "back":
@@ -151,9 +114,8 @@ class ListPane(Vertical):
 
     def offers(self, choices: Callable[[AnyOperation, Role], tuple[Action, ...]]) -> bool:
         """Whether there is anything among these choices that can be done from here, by this role, now."""
-        if self._read_only or self._link.me is None or self._link.status.state is not LinkState.UP:
-            return False
-        return bool(choices(self.kind.list_operation, self._link.me.role))
+        role = self.around.acting_as
+        return role is not None and bool(choices(self.kind.list_operation, role))
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
@@ -202,35 +164,24 @@ class ListPane(Vertical):
         self._fetch_around(self._loaded.last_before(top), wanted)
 
     @work(group=AROUND)
-    async def _fetch_around(self, after: Id | None, limit: int) -> None:
+    async def _fetch_around(self, after: str | None, limit: int) -> None:
         await self._fetch(after, limit)
 
     @work(group=MORE)
-    async def _fetch_more(self, after: Id | None, limit: int) -> None:
+    async def _fetch_more(self, after: str | None, limit: int) -> None:
         await self._fetch(after, limit)
 
-    async def _fetch(self, after: Id | None, limit: int) -> None:
+    async def _fetch(self, after: str | None, limit: int) -> None:
         group = self._group
-        query = self.kind.query(self.kind.groups[group].key, limit, None if after is None else str(after))
+        query = self.kind.query(self.kind.groups[group].key, limit, after)
         try:
             page: Page[Record] = await self._link.call(self.kind.list_operation, query)
         except ConsoleError as error:
             self._dirty = True
-            self.post_message(self.Refused(error))
+            self.post_message(Refused(error))
             return
         if group == self._group:
             self._take(self._loaded.merged(after, page))
-
-    async def fetch_one(self, record: Record) -> Record:
-        """The same thing again, as it is now; where nothing gives just one, as the list has it."""
-        if self.kind.get_operation is None or self.kind.asked is None:
-            return self.record(self._loaded.row_id(record)) or record
-        asked = self.kind.asked(self._loaded.row_id(record))
-        answer: Record = await self._link.call(self.kind.get_operation, asked)
-        return answer
-
-    async def fetch_part(self, part: DetailPart, record: Record, known: BaseModel | None) -> BaseModel | None:
-        return await part.fetch(self._link, record, known)
 
     def _take(self, loaded: ListSoFar[Record]) -> None:
         self._loaded = loaded
@@ -283,7 +234,9 @@ class ListPane(Vertical):
         if record is None:
             return
         acts = self.kind.enter_acts and self.offers(row_actions)
-        self.post_message(self.ActionWanted(self, self.subject(record)) if acts else self.Opened(self, record))
+        self.post_message(
+            ActionWanted(self.subject(record), self._acted) if acts else RecordWanted(self.kind, record)
+        )
 
     @on(CursorMoved)
     def _moved(self) -> None:
@@ -317,20 +270,33 @@ class ListPane(Vertical):
 
     def action_act(self) -> None:
         if (record := self._at_cursor()) is not None:
-            self.post_message(self.ActionWanted(self, self.subject(record, self._marked_records())))
+            self.post_message(ActionWanted(self.subject(record, self._marked_records()), self._acted))
 
     def action_below(self, name: str) -> None:
         if (record := self._at_cursor()) is not None:
-            self.post_message(self.ListWanted(self.kind.below[name](record)))
+            self.post_message(ListWanted(self.kind.below[name](record)))
+
+    def action_jump(self, noun: str) -> None:
+        if (thing_id := self._leads_to(noun)) is not None:
+            self.post_message(ThingWanted(noun, thing_id))
+
+    def _leads_to(self, noun: str) -> str | None:
+        record = self._at_cursor()
+        return None if record is None else self.kind.leads_to(noun, record)
 
     def action_beside(self, name: str) -> None:
-        self.post_message(self.ListWanted(self.kind.beside[name]))
+        self.post_message(ListWanted(self.kind.beside[name]))
 
     def action_back(self) -> None:
-        self.post_message(self.Left(self.kind.above))
+        self.post_message(PaneWanted(self.kind.above))
 
     def action_new(self) -> None:
-        self.post_message(self.ActionWanted(self, self.subject()))
+        self.post_message(ActionWanted(self.subject(), self._acted))
+
+    def _acted(self, done: bool) -> None:
+        if done:
+            self.table.unmark_all()
+        self.refetch()
 
     def action_next_group(self) -> None:
         if self._link.status.state is not LinkState.UP:
@@ -351,13 +317,8 @@ class ListPane(Vertical):
         index = self._loaded.index_of(row_id)
         return None if index is None else self._loaded.records[index]
 
-    def facts_of(self, record: Record, parts: Iterable[PartSoFar] = ()) -> FactSheet:
-        now = self._clock()
-        loaded = (line for part in parts for line in part.sheet(record, now))
-        return FactSheet((*self.kind.facts(record, now).parts, *loaded, *self.kind.origin(record, now).parts))
-
     def _show_side(self) -> None:
         if not self.has_class("wide"):
             return
         record = self._at_cursor()
-        self._side.show(FactSheet() if record is None else self.facts_of(record))
+        self._side.show(FactSheet() if record is None else self.kind.sheet(record, self._clock()))

@@ -5,9 +5,9 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from agent_console.tui.actions import WITHOUT_A_LIST
-from agent_console.tui.link import Clock, Link
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.panes.surroundings import Surroundings
 
 
 class QueuePane(ListPane):
@@ -19,6 +19,6 @@ class QueuePane(ListPane):
     ]
 
 
-def pane_of(kind: ListKind, link: Link, clock: Clock, *, read_only: bool) -> ListPane:
+def pane_of(kind: ListKind, around: Surroundings) -> ListPane:
     has_a_queue = kind.list_operation.noun in WITHOUT_A_LIST.values()
-    return (QueuePane if has_a_queue else ListPane)(kind, link, clock, read_only=read_only)
+    return (QueuePane if has_a_queue else ListPane)(kind, around)
