@@ -6,6 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from agent_console.agent import Agent, Done, JobContext, JobFailure, Pace
+from agent_console.agent.line import SPREAD
 from agent_console.agent.outcome import Returned
 from agent_console.domain.errors import Invalid
 from tests.agent.stage import FAST, LEASE, Stage, until
@@ -106,6 +107,24 @@ def test_the_pace_is_the_documented_one() -> None:
     assert (pace.beat_seconds(120, busy=False), pace.beat_seconds(120, busy=True)) == (30, 10)
     assert (pace.renewal_seconds(120), pace.beat_seconds(15, busy=True)) == (40, 5)
     assert pace.batch_seconds == 0.3
+
+
+@pytest.mark.rule("U000-16")
+def test_an_agent_polls_every_five_to_ten_seconds() -> None:
+    assert (Pace().claim_seconds, Pace.polling(10).claim_seconds, Pace.polling(10).refused_seconds) == (5, 10, 10)
+    for seconds in (4.9, 10.1):
+        with pytest.raises(Invalid, match="every 5 to 10 seconds"):
+            Pace.polling(seconds)
+
+
+@pytest.mark.rule("U000-5", "U000-21")
+def test_the_pauses_grow_and_end_soon_after_the_server_is_back() -> None:
+    """Five, ten, twenty; no longer, or an agent would not be back within half a minute."""
+    pauses = Pace().retry_seconds
+
+    assert list(pauses) == sorted(pauses)
+    assert pauses[-3:] == (5, 10, 20)
+    assert pauses[-1] * (1 + SPREAD) < 30
 
 
 async def test_an_agent_that_can_do_nothing_or_too_much_is_refused() -> None:

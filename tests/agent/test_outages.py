@@ -10,6 +10,7 @@ from agent_console.domain.errors import Unauthorized
 from tests.agent.stage import FAST, Stage, until
 
 
+@pytest.mark.rule("U000-5")
 async def test_a_job_goes_on_while_the_server_is_away_and_is_told_afterwards(stage: Stage, tmp_path: Path) -> None:
     job_id = await stage.enqueue()
     script = (
@@ -61,7 +62,7 @@ async def test_an_end_that_was_told_but_not_answered_is_told_once(stage: Stage) 
     assert became == ["succeeded", "succeeded"]
 
 
-@pytest.mark.rule("U001-1")
+@pytest.mark.rule("U001-1", "U000-21")
 async def test_a_key_that_is_not_valid_ends_the_agent_with_its_jobs(stage: Stage) -> None:
     job_id = await stage.enqueue()
     began, ended = asyncio.Event(), asyncio.Event()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sized
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import TypeVar
 
 from agent_console.agent.held import HeldJob, Stop
@@ -43,7 +44,8 @@ class Agent:
 
     `key` is the agent's own key (agt_key_…); one key is for one running agent. `capabilities`, when given, replace
     what the agent was registered with. `grace` is how many seconds a job may go on that was asked to stop, and how
-    long the agent waits for its jobs when it leaves. Nothing of it is tied to one event loop until it runs.
+    long the agent waits for its jobs when it leaves. `ca_file`, or else AGENT_CONSOLE_CA_FILE, names the
+    certificates that alone may vouch for the server. Nothing of it is tied to one event loop until it runs.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Agent:
         lease_seconds: int = LEASE_SECONDS,
         grace: float = GRACE_SECONDS,
         pace: Pace = DEFAULT_PACE,
+        ca_file: Path | None = None,
     ) -> None:
         if not 1 <= concurrency <= JOBS_PER_CLAIM:
             raise Invalid(f"An agent works on 1 to {JOBS_PER_CLAIM} jobs at once, not on {concurrency}.")
@@ -66,6 +69,7 @@ class Agent:
         self._lease_seconds = lease_seconds
         self._grace = grace
         self._pace = pace
+        self._ca_file = ca_file
         self._handlers: dict[str | None, Handler] = {}
         self._jobs: dict[JobAtWork, asyncio.Task[None]] = {}
         self._changed, self._leaving, self._at_once = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -90,7 +94,7 @@ class Agent:
         """
         if not self._handlers:
             raise Invalid("This agent can do nothing.", hint="Give it a handler: @agent.handle()")
-        async with HttpRepository(self.url, self._key) as repository:
+        async with HttpRepository(self.url, self._key, ca_file=self._ca_file) as repository:
             line = Line(repository, self._pace)
             with heeding(self.leave) if signals else nullcontext():
                 await self._live(line)

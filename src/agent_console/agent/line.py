@@ -21,6 +21,7 @@ from agent_console.repository.port import Repository
 # The server, or what stands between, may be better in a moment; every other refusal is an answer.
 AWAY = (CannotConnect, TimedOut, DatabaseUnavailable, SchemaMismatch, Internal)
 
+SPREAD = 0.2
 _CHANCE = random.SystemRandom()
 
 log = logging.getLogger("agent_console.agent")
@@ -69,7 +70,7 @@ class Line:
         """Longer from try to try, and never in step with the other agents of the server."""
         steps = self._pace.retry_seconds
         step = steps[min(tries, len(steps) - 1)]
-        return (_told_to_wait(error) or step) * _CHANCE.uniform(0.8, 1.2)
+        return (_told_to_wait(error) or step) * _CHANCE.uniform(1 - SPREAD, 1 + SPREAD)
 
     def _note(self, error: ConsoleError | None) -> None:
         """Say once that the server is away, and once that it is back."""

@@ -1,8 +1,12 @@
 """How often an agent speaks, and how long it waits."""
 
 from dataclasses import dataclass
+from typing import Self
 
+from agent_console.domain.errors import Invalid
 from agent_console.domain.presence import HEARTBEAT_SECONDS, HEARTBEAT_SECONDS_BUSY
+
+POLL_LEAST, POLL_MOST = 5.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -17,10 +21,17 @@ class Pace:
     """Until it asks again after a claim that was answered at once and brought nothing."""
     outcome_seconds: float = 25.0
     batch_seconds: float = 0.3
-    retry_seconds: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-    """Between tries while the server is away; the last one goes on."""
+    retry_seconds: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+    """Between tries while the server is away; the last one goes on, and is short enough to be back within 30 s."""
     last_seconds: float = 2.0
     """What is left after the grace of an agent that leaves: to stop, and to say the last words."""
+
+    @classmethod
+    def polling(cls, seconds: float) -> Self:
+        """Asks for work so often, when there is none."""
+        if not POLL_LEAST <= seconds <= POLL_MOST:
+            raise Invalid(f"An agent polls every {POLL_LEAST:g} to {POLL_MOST:g} seconds, not every {seconds:g}.")
+        return cls(claim_seconds=seconds, refused_seconds=seconds)
 
     def beat_seconds(self, lease_seconds: int, *, busy: bool) -> float:
         if not busy:

@@ -17,7 +17,7 @@ from agent_console.cli.ending import INTERRUPTED, ended, wait_for
 from agent_console.cli.output import narrate
 
 if TYPE_CHECKING:
-    from agent_console.config import Settings
+    from agent_console.config import Remote, Settings
     from agent_console.domain.registration import AgentRegistration
 
 Load: TypeAlias = "Callable[[], Settings]"
@@ -73,14 +73,14 @@ def register_command(load: Load) -> Callable[..., None]:
             from agent_console.agent.registering import register as come_in
             from agent_console.repository.http.repository import HttpRepository
 
-            server = server_url(url, load)
+            server = server_of(url, load)
             kept = KeyFile(key_path(key_file, create=True))
             kept.require_absent()
             secret = sys.stdin.readline().strip() if token == "-" else token
             wanted = _registration(secret, kept.nonce(), name, capability)
 
             async def ask() -> None:
-                async with HttpRepository(server, None) as repository:
+                async with HttpRepository(server.url, None, ca_file=server.ca_file) as repository:
                     registered = await come_in(repository, wanted, kept, pace=Pace())
                 narrate(f"{registered.agent.name} is registered; its key is in {kept.path}.")
                 sys.stdout.write(f"{registered.agent.id}\n")
@@ -110,6 +110,9 @@ def run_command(load: Load) -> Callable[..., None]:
         grace: Annotated[
             float, typer.Option(min=0.0, max=3600.0, help="Seconds between TERM and KILL, and for a last job.")
         ] = 10.0,
+        poll: Annotated[
+            float, typer.Option(min=5.0, max=10.0, help="Seconds between two questions for work.")
+        ] = 5.0,
         events: Annotated[
             bool, typer.Option("--events/--no-events", help="Whether lines of output become events of the job.")
         ] = True,
@@ -121,20 +124,23 @@ def run_command(load: Load) -> Callable[..., None]:
 
         def run() -> int:
             from agent_console.agent import Agent
+            from agent_console.agent.pace import Pace
             from agent_console.agent.running import Command
 
-            server = server_url(url, load)
+            server = server_of(url, load)
             words = _startable(command)
             key = _key_in(key_path(key_file))
             agent = Agent(
-                server,
+                server.url,
                 key,
                 concurrency=concurrency,
                 capabilities=None if capability is None else tuple(capability),
                 lease_seconds=lease,
                 grace=grace,
+                pace=Pace.polling(poll),
+                ca_file=server.ca_file,
             )
-            handler = Command(words, server, key if pass_key else None, tells_output=events)
+            handler = Command(words, server.url, key if pass_key else None, tells_output=events)
             for known in job_type or (None,):
                 agent.handle(known)(handler)
             with _told():
@@ -146,7 +152,7 @@ def run_command(load: Load) -> Callable[..., None]:
     return run_agent
 
 
-def server_url(given: str | None, load: Load) -> str:
+def server_of(given: str | None, load: Load) -> "Remote":
     """What was said here, else where the profile leads."""
     from agent_console.config import Remote
     from agent_console.config import load as load_settings
@@ -154,7 +160,7 @@ def server_url(given: str | None, load: Load) -> str:
 
     target = (load() if given is None else load_settings({"url": given})).profile.target
     if isinstance(target, Remote):
-        return target.url
+        return target
     raise ConfigError("An agent needs a server.", hint="Say --url, or choose a profile with a url.")
 
 
