@@ -125,6 +125,8 @@ create table agents (
     memory_mb integer default 512 not null,
     runtime_version text default 'latest' not null,
     max_concurrent_jobs integer default 1 not null,
+    -- It may hold more than its limit. While it does not, whoever ends one job may take one without counting.
+    over_limit boolean default false not null,
     drained_at timestamptz,
     drain_reason text,
     drained_by_user_id uuid,
@@ -286,6 +288,15 @@ create trigger agent_runtime_counted_first after insert on agent_runtime
     referencing new table as newcomers for each statement execute function count_newcomers();
 create trigger agent_runtime_counted after update on agent_runtime
     referencing old table as before new table as after for each statement execute function count_presence();
+create function limit_lowered() returns trigger language plpgsql as $$
+begin
+    new.over_limit := true;
+    return new;
+end
+$$;
+create trigger agents_limit_lowered before update of max_concurrent_jobs on agents
+    for each row when (new.max_concurrent_jobs < old.max_concurrent_jobs) execute function limit_lowered();
+
 create trigger agents_counted after update of revoked_at, deleted_at on agents
     for each row when ((old.revoked_at is null and old.deleted_at is null) <> (new.revoked_at is null and new.deleted_at is null))
     execute function count_membership();
@@ -457,7 +468,7 @@ grant select (team_id, id, user_id, name, token_prefix, expires_at, revoked_at, 
 grant select (team_id, id, name, owner_user_id, system_user_id, system_user_kind, created_by_user_id,
               updated_by_user_id, worker_id, hostname, os_info, version, binary_checksum, api_key_prefix,
               previous_key_ends_at, connector_ref, profile, hosted, cpu_millicores, memory_mb,
-              runtime_version, max_concurrent_jobs, drained_at, drain_reason, drained_by_user_id, revoked_at,
+              runtime_version, max_concurrent_jobs, over_limit, drained_at, drain_reason, drained_by_user_id, revoked_at,
               revocation_reason, revoked_by_user_id, deleted_at, created_at, updated_at)
     on agents to agent_console_readonly;
 grant select (team_id, id, created_by_user_id, token_prefix, name, is_used, used_by_agent_id, used_at,

@@ -250,12 +250,29 @@ create index approvals_state_idx on approvals (team_id, state, id);
 create index approvals_thread_idx on approvals (team_id, thread_id, id);
 create index approvals_trace_idx on approvals (team_id, trace_id) where state = 'pending';
 
+-- Who reads a request just now. A row is written again every few seconds and cleared away soon after the last time,
+-- so there are as many of them as there are people looking.
+create table approval_looks (
+    team_id uuid not null,
+    approval_id uuid not null,
+    user_id uuid not null,
+    session text not null,
+    begun_at timestamptz default now() not null,
+    seen_at timestamptz default now() not null,
+    constraint approval_looks_pkey primary key (team_id, approval_id, user_id, session),
+    constraint approval_looks_team_id_fkey foreign key (team_id) references teams (id),
+    constraint approval_looks_approval_id_fkey foreign key (team_id, approval_id) references approvals (team_id, id) on delete cascade,
+    constraint approval_looks_user_id_fkey foreign key (team_id, user_id) references users (team_id, id),
+    constraint approval_looks_session_given check (btrim(session) <> '' and char_length(session) <= 64)
+)
+ with (fillfactor = 50);
+
 alter table messages add constraint messages_run_id_fkey foreign key (team_id, run_id) references runs (team_id, id) on delete set null (run_id) deferrable initially deferred;
 
-grant select, insert, update on threads, thread_participants, messages, runs, a2a_routes, approvals
+grant select, insert, update on threads, thread_participants, messages, runs, a2a_routes, approvals, approval_looks
     to agent_console_app;
-grant delete on thread_participants, a2a_routes to agent_console_app;
+grant delete on thread_participants, a2a_routes, approval_looks to agent_console_app;
 grant select, insert on a2a_route_versions to agent_console_app;
-grant select on threads, thread_participants, messages, runs, a2a_routes, a2a_route_versions, approvals
-    to agent_console_readonly;
+grant select on threads, thread_participants, messages, runs, a2a_routes, a2a_route_versions, approvals,
+    approval_looks to agent_console_readonly;
 grant delete on threads to agent_console_maintenance;

@@ -249,6 +249,7 @@ declare
     stands text[];
     rooms integer[];
     limits integer[];
+    over boolean[];
     users uuid[];
     workers text[];
     finishes text[];
@@ -276,6 +277,7 @@ begin
     stands := array_fill('unknown'::text, array[cardinality(turns)]);
     rooms := array_fill(0, array[cardinality(turns)]);
     limits := rooms;
+    over := array_fill(true, array[cardinality(turns)]);
     users := array_fill(null::uuid, array[cardinality(turns)]);
     workers := array_fill(null::text, array[cardinality(turns)]);
     finishes := array_fill(null::text, array[cardinality(turns)]);
@@ -284,7 +286,7 @@ begin
 
     -- Who they are and how they stand. The lock is kept to the end: a limit, a drain or a revocation holds.
     for r in
-        select t.n, t.wants, a.system_user_id, a.worker_id, a.max_concurrent_jobs,
+        select t.n, t.wants, a.system_user_id, a.worker_id, a.max_concurrent_jobs, a.over_limit,
                case when a.revoked_at is not null then 'revoked'
                     when coalesce(t.wants, 0) = 0 then 'done'
                     when tm.paused_at is not null then 'paused'
@@ -313,6 +315,7 @@ begin
         users[r.n] := r.system_user_id;
         workers[r.n] := r.worker_id;
         limits[r.n] := r.max_concurrent_jobs;
+        over[r.n] := r.over_limit;
         rooms[r.n] := least(r.wants, r.max_concurrent_jobs);
         is_paused := r.pause;
         any_bound := any_bound or r.has_bound;
@@ -414,6 +417,8 @@ begin
     end if;
 
     if 'open' = any (stands) then
+        -- Who has just ended one has room for one: it held no more than its limit. Nobody else is trusted to, but a
+        -- count reads every job that the agent ended since the oldest snapshot.
         -- Asked after the locks and the completions, for each agent by itself: as a join, planned while nobody held
         -- anything, it read what everybody holds once for each turn.
         for r in
@@ -422,11 +427,14 @@ begin
               cross join lateral (
                    select count(*)::integer as jobs from jobs j
                     where j.team_id = p_team and j.agent_id = t.agent_id and j.status in ('assigned', 'running')) as held
-             where stands[t.n] = 'open'
+             where stands[t.n] = 'open' and (over[t.n] or rooms[t.n] > 1 or finishes[t.n] is distinct from 'ok')
         loop
             rooms[r.n] := least(rooms[r.n], limits[r.n] - r.jobs);
             if rooms[r.n] <= 0 then
                 stands[r.n] := 'full';
+            end if;
+            if over[r.n] and r.jobs <= limits[r.n] then
+                update agents a set over_limit = false where a.team_id = p_team and a.id = (turns[r.n]).agent_id;
             end if;
         end loop;
 
@@ -608,6 +616,7 @@ begin
            a.revoked_at is null
            and (not p_wants or (
                 a.drained_at is null
+                and not a.over_limit
                 and tm.paused_at is null
                 -- Jobs for this agent alone come first, and those are found by take_turns.
                 and not exists (
@@ -689,8 +698,10 @@ begin
                updated_at = now()
           from picked
          where j.team_id = p_team and j.id = picked.id and j.run_id is null
-           and room > (select count(*) from jobs h
-                        where h.team_id = p_team and h.agent_id = p_agent and h.status in ('assigned', 'running'))
+           -- Who has just ended one has room for one.
+           and (p_job is not null
+                or room > (select count(*) from jobs h
+                            where h.team_id = p_team and h.agent_id = p_agent and h.status in ('assigned', 'running')))
      returning picked.was, picked.since, j.id, j.lane_id, j.type, j.status, j.priority,
                j.payload, j.tool, j.repository, j.collection_id, j.connector_id, j.run_id, j.required_capabilities,
                j.attempt, j.max_attempts, j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed,
@@ -832,6 +843,26 @@ $$;
 revoke execute on function prune_jobs(integer) from public;
 grant execute on function prune_jobs(integer) to agent_console_app;
 
+-- How each duty goes, whichever process does it: one row for each, written over every few seconds by those who do it.
+-- It belongs to no team, as the duties do.
+create table duty_rounds (
+    duty text not null,
+    done_at timestamptz,
+    done_by text,
+    seconds double precision,
+    rounds bigint default 0 not null,
+    rows bigint default 0 not null,
+    failures bigint default 0 not null,
+    failed_at timestamptz,
+    error text,
+    constraint duty_rounds_pkey primary key (duty),
+    constraint duty_rounds_duty_given check (btrim(duty) <> '' and char_length(duty) <= 50),
+    constraint duty_rounds_counts_whole check (rounds >= 0 and rows >= 0 and failures >= 0),
+    constraint duty_rounds_done_whole check ((done_at is null) = (done_by is null) and (done_at is null) = (seconds is null)),
+    constraint duty_rounds_failed_whole check ((failed_at is null) = (error is null))
+)
+ with (fillfactor = 50);
+
 grant select, insert, delete on queue_moves to agent_console_app;
-grant select, insert, update on queue_counts, queue_tallies to agent_console_app;
-grant select on queue_moves, queue_counts, queue_tallies to agent_console_readonly;
+grant select, insert, update on queue_counts, queue_tallies, duty_rounds to agent_console_app;
+grant select on queue_moves, queue_counts, queue_tallies, duty_rounds to agent_console_readonly;

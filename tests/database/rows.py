@@ -51,7 +51,10 @@ Connection: TypeAlias = psycopg.Connection[TupleRow]
 
 LATER = datetime(2099, 1, 1, tzinfo=UTC)
 # The columns by which an inserted row is found again.
-KEYS = ("team_id", "id", "agent_id", "connector_id", "lane_id", "route_id", "audit_id", "name", "shard")
+KEYS = (
+    "team_id", "id", "agent_id", "connector_id", "lane_id", "route_id", "approval_id", "audit_id", "name",
+    "shard", "duty",
+)  # fmt: skip
 
 
 class Add(Protocol):
@@ -299,6 +302,12 @@ def add_approval(team: Team, **changes: object) -> Row:
     return team.insert("approvals", _row(team, ApprovalId, changes, row))
 
 
+def add_approval_look(team: Team, **changes: object) -> Row:
+    row: Row = {"team_id": team.team_id, "user_id": team.user_id, "session": "c0ffee"}
+    row |= _unless_given(changes, approval_id=lambda: add_approval(team)["id"])
+    return team.insert("approval_looks", row | changes)
+
+
 def add_lane(team: Team, **changes: object) -> Row:
     return team.insert("lanes", _row(team, LaneId, changes, {"key": _hash()}))
 
@@ -339,6 +348,10 @@ def add_queue_count(team: Team, **changes: object) -> Row:
 def add_queue_tally(team: Team, **changes: object) -> Row:
     row: Row = {"team_id": team.team_id, "came_from": "lease", "went_to": "lost", "jobs": 1, "waited_seconds": 0.0}
     return team.insert("queue_tallies", row | changes)
+
+
+def add_duty_round(team: Team, **changes: object) -> Row:
+    return team.insert("duty_rounds", {"duty": "sweep"} | changes)
 
 
 def add_audit_row(team: Team, **changes: object) -> Row:
@@ -386,6 +399,7 @@ ADD: Mapping[str, Add] = {
     "a2a_routes": add_route,
     "a2a_route_versions": add_route_version,
     "approvals": add_approval,
+    "approval_looks": add_approval_look,
     "lanes": add_lane,
     "jobs": add_job,
     "job_events": add_job_event,
@@ -397,4 +411,7 @@ ADD: Mapping[str, Add] = {
     "queue_moves": add_queue_move,
     "queue_counts": add_queue_count,
     "queue_tallies": add_queue_tally,
+    "duty_rounds": add_duty_round,
 }
+# What is done for all teams at once belongs to none.
+OF_NO_TEAM = frozenset({"teams", "duty_rounds"})

@@ -9,7 +9,7 @@ import pytest
 from psycopg.types.json import Jsonb
 from pytest import mark, param
 
-from agent_console.domain.ids import AgentId, ThreadId, UserId
+from agent_console.domain.ids import AgentId, ApprovalId, ThreadId, UserId
 from agent_console.domain.states import RunStatus
 from tests.database import rows
 from tests.database.rows import ADD, Row, Team, adding, refused_by
@@ -17,6 +17,7 @@ from tests.support.clusters import TemplateDatabase
 
 TABLES = (
     "threads", "thread_participants", "messages", "runs", "a2a_routes", "a2a_route_versions", "approvals",
+    "approval_looks",
 )  # fmt: skip
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 
@@ -133,6 +134,10 @@ REFUSED = (
     param("approvals", REJECTED | {"decided_by_user_id": None}, "approvals_person_decides"),
     param("approvals", REJECTED | {"decision_reason": None}, "approvals_rejection_has_reason"),
     param("approvals", REJECTED | {"run_id": rows.run_id}, "approvals_run_only_approved"),
+    param("approval_looks", {"session": " "}, "approval_looks_session_given"),
+    param("approval_looks", {"session": "x" * 65}, "approval_looks_session_given"),
+    param("approval_looks", {"approval_id": ApprovalId.new()}, "approval_looks_approval_id_fkey"),
+    param("approval_looks", {"user_id": UserId.new()}, "approval_looks_user_id_fkey"),
 )  # fmt: skip
 
 
@@ -203,6 +208,7 @@ ONLY_ONE = (
     param("a2a_routes", ("from_agent_id", "to_agent_id"), "a2a_routes_pair_uq", marks=mark.rule("R002-112")),
     param("a2a_route_versions", ("route_id", "version"), "a2a_route_versions_pkey"),
     param("a2a_route_versions", ("from_agent_id", "to_agent_id", "version"), "a2a_route_versions_pair_uq"),
+    param("approval_looks", ("approval_id",), "approval_looks_pkey"),
 )  # fmt: skip
 
 

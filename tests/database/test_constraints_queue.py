@@ -1,4 +1,4 @@
-"""What the schema itself refuses and keeps for lanes, jobs, their events and their results."""
+"""What the schema itself refuses and keeps for lanes, jobs, their events, their results, and the duties."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,10 +11,10 @@ from pytest import mark, param
 from agent_console.domain.ids import JobId
 from tests.database import rows
 from tests.database.job_states import in_state
-from tests.database.rows import ADD, Row, Team, adding, refused_by
+from tests.database.rows import ADD, LATER, Row, Team, adding, refused_by
 from tests.support.clusters import TemplateDatabase
 
-TABLES = ("lanes", "job_events", "job_results", "queue_moves", "queue_counts", "queue_tallies")
+TABLES = ("lanes", "job_events", "job_results", "queue_moves", "queue_counts", "queue_tallies", "duty_rounds")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,16 @@ REFUSED = (
     param("job_events", {"payload": ["a"]}, "job_events_payload_object", marks=mark.rule("R001-22")),
     param("job_events", {"job_id": JobId.new()}, "job_events_job_id_fkey", marks=mark.rule("R001-18")),
     param("job_results", {"result": ["a"]}, "job_results_result_object"),
+    param("duty_rounds", {"duty": " "}, "duty_rounds_duty_given"),
+    param("duty_rounds", {"duty": "x" * 51}, "duty_rounds_duty_given"),
+    param("duty_rounds", {"rounds": -1}, "duty_rounds_counts_whole"),
+    param("duty_rounds", {"rows": -1}, "duty_rounds_counts_whole"),
+    param("duty_rounds", {"failures": -1}, "duty_rounds_counts_whole"),
+    param("duty_rounds", {"done_at": LATER, "seconds": 1.0}, "duty_rounds_done_whole"),
+    param("duty_rounds", {"done_by": "db1:7"}, "duty_rounds_done_whole"),
+    param("duty_rounds", {"done_at": LATER, "done_by": "db1:7"}, "duty_rounds_done_whole"),
+    param("duty_rounds", {"failed_at": LATER}, "duty_rounds_failed_whole"),
+    param("duty_rounds", {"error": "no space left"}, "duty_rounds_failed_whole"),
     param("jobs", {"collection_id": JobId.new()}, "jobs_collection_id_fkey", marks=mark.rule("R000-132")),
 )  # fmt: skip
 

@@ -28,6 +28,7 @@ WRITTEN_BY_FUNCTIONS = {"audit_checkpoints", "audit_heads", "audit_seals"}
 REMOVED_BY_THE_PROGRAM = {
     "a2a_routes",
     "agent_connectors",
+    "approval_looks",
     "connectors",
     "queue_moves",
     "settings",

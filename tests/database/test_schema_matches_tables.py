@@ -54,7 +54,7 @@ SHAPES = (
     param(
         "agents",
         BOTH | {"connector_ref": "pull", "profile": {}, "hosted": False, "max_concurrent_jobs": 1,
-                "cpu_millicores": 500, "memory_mb": 512, "runtime_version": "latest",
+                "over_limit": False, "cpu_millicores": 500, "memory_mb": 512, "runtime_version": "latest",
                 "system_user_kind": "system"},
         "updated_by_user_id hostname os_info version binary_checksum previous_key_hash previous_key_ends_at"
         " drained_at drain_reason drained_by_user_id revoked_at revocation_reason revoked_by_user_id deleted_at",
@@ -125,6 +125,7 @@ SHAPES = (
         "parent_run_id input_message_id decided_by_user_id decided_at decision_reason run_id idempotency_key"
         " request_digest",
     ),
+    param("approval_looks", {"begun_at": now, "seen_at": now}, ""),
     param("lanes", BORN | {"required_capabilities": []}, "bound_agent_id job_type repository connector_id"),
     param(
         "jobs",
@@ -156,6 +157,9 @@ SHAPES = (
     param("queue_moves", {"id": ANY, "waited_seconds": 0}, "lane_id came_from went_to"),
     param("queue_counts", {}, ""),
     param("queue_tallies", {}, ""),
+    param(
+        "duty_rounds", {"rounds": 0, "rows": 0, "failures": 0}, "done_at done_by seconds failed_at error",
+    ),
 )  # fmt: skip
 
 
@@ -199,6 +203,7 @@ BY_NAME: Mapping[str, Callable[[Team], object]] = {
     "run_id": rows.run_id,
     "lane_id": rows.lane_id,
     "job_id": rows.job_id,
+    "approval_id": lambda team: rows.add_approval(team)["id"],
 }
 ONLY_BY_THE_DATABASE = {"system_user_kind", "heard_minute", "xid"}
 
@@ -244,6 +249,7 @@ WHOLE = (
     param("a2a_routes", {"policy": "blocked"}, marks=mark.rule("R002-67", "R002-71")),
     param("a2a_route_versions", {"policy": "blocked"}),
     param("approvals", {"delegation_path": LIST, "digest": HASH, "request_digest": HASH, "state": "approved"}),
+    param("approval_looks", {}),
     param("lanes", {"key": HASH, "required_capabilities": LIST}),
     param(
         "jobs",
@@ -265,6 +271,7 @@ WHOLE = (
     param("queue_moves", {}),
     param("queue_counts", {}),
     param("queue_tallies", {}),
+    param("duty_rounds", {}),
 )  # fmt: skip
 
 
@@ -284,7 +291,7 @@ def test_a_whole_row_is_read_back_as_it_was_written(team: Team, table: str, chos
         table,
     )
     free = {str(row["name"]): str(row["kind"]) for row in columns if row["name"] not in ONLY_BY_THE_DATABASE}
-    row: Row = {"team_id": team.team_id} if table != "teams" else {}
+    row: Row = {} if table in rows.OF_NO_TEAM else {"team_id": team.team_id}
     row |= {name: _value(team, name, kind) for name, kind in free.items() if name not in {*row, *chosen}}
 
     given = team.insert(table, row | chosen)

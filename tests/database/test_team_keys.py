@@ -33,8 +33,9 @@ PLAIN_IDS = {
     "teams.paused_by_user_id",
 }
 
-# Read by duties, which look at all teams at once: the next job whose time has come, the next moves to be counted.
-OF_ALL_TEAMS = {"jobs_look_idx", "queue_moves_pkey"}
+# Read by duties, which look at all teams at once: the next job whose time has come, the next moves to be counted,
+# how the duties themselves go.
+OF_ALL_TEAMS = {"jobs_look_idx", "queue_moves_pkey", "duty_rounds_pkey"}
 # Words are indexed together with one that names the team and the thread they were said in, and asked for with it:
 # such an index has no first column that could be the team.
 BY_WORDS = {"messages_search_idx"}
@@ -122,6 +123,7 @@ ACROSS = (
     param("runs", "target_agent_id", "agents", "runs_target_agent_id_fkey"),
     param("a2a_routes", "to_agent_id", "agents", "a2a_routes_to_agent_id_fkey"),
     param("approvals", "thread_id", "threads", "approvals_thread_id_fkey"),
+    param("approval_looks", "approval_id", "approvals", "approval_looks_approval_id_fkey"),
 )
 
 
@@ -168,7 +170,7 @@ def test_an_id_is_a_uuid_of_version_7(team: Team, table: str) -> None:
 
 
 @mark.rule("R000-10", "R000-52")
-@mark.parametrize("table", sorted(set(ADD) - {"teams"}))
+@mark.parametrize("table", sorted(set(ADD) - rows.OF_NO_TEAM))
 def test_no_row_is_without_a_team(team: Team, table: str) -> None:
     assert refused_by(team, partial(ADD[table], team, team_id=None)) == "team_id"
 

@@ -207,3 +207,27 @@ async def test_a_next_claim_that_asks_for_too_much_ends_nothing(crew: Crew) -> N
         {"field": "claim_next.lease_seconds", "problem": "must be at most 3600"}
     ]
     assert crew.row(made.id) == before
+
+
+@pytest.mark.rule("U000-45", "U001-17")
+async def test_a_limit_that_was_lowered_holds_for_whoever_goes_on_from_job_to_job(crew: Crew) -> None:
+    crew.fleet.execute("update agents set max_concurrent_jobs = 3 where name = 'atlas'")
+    atlas = await crew.agent("atlas")
+    for _ in range(6):
+        await crew.enqueue()
+    held = [await take_running(atlas) for _ in range(3)]
+    crew.fleet.execute("update agents set max_concurrent_jobs = 1 where name = 'atlas'")
+
+    ends = [
+        await atlas.call(JOBS_COMPLETE, JobDone(job_id=job.id, attempt=1, claim_next=ClaimWanted(auto_start=True)))
+        for job in held
+    ]
+
+    got = [end.next for end in ends if end.next is not None]
+    assert [(len(one.jobs), one.reason) for one in got[:2]] == [(0, "at_your_limit")] * 2
+    assert len(got[2].jobs) == 1
+    assert crew.fleet.one("select over_limit from agents where name = 'atlas'") is False
+    again = JobDone(job_id=got[2].jobs[0].id, attempt=1, claim_next=ClaimWanted())
+    after = (await atlas.call(JOBS_COMPLETE, again)).next
+    assert after is not None
+    assert len(after.jobs) == 1

@@ -80,7 +80,7 @@ async def test_jobs_are_taken_told_of_ended_lost_and_counted(supported: Fleet) -
     tended = await tend_jobs(backend)
     time_passes(supported, 40)
     again = [await take(one), await take(other)]
-    folded = await keep_counts(backend)
+    folded = await keep_counts(backend) or 0
     watching = TwoProcesses(supported, agents)
     counted = watching.counts_are_right()
     await watching.close()

@@ -14,7 +14,7 @@ from agent_console.domain.ids import AgentId, Id, RunId, ThreadId, UserId
 from agent_console.domain.permissions import Role
 from agent_console.repository.postgres import audit_trail
 from agent_console.repository.postgres.audit_bounds import POSITION_AT, SEQ_AT
-from agent_console.repository.postgres.audit_links import LINKS
+from agent_console.repository.postgres.audit_links import LINKS, LOOKED_UP
 from agent_console.repository.postgres.audit_rows import with_seals
 from agent_console.repository.postgres.audit_tail import sealed_acts
 from agent_console.repository.postgres.audit_trail import newest_acts, window
@@ -170,6 +170,8 @@ def test_a_part_of_the_tail_costs_its_length(trail: Fleet, connection: Connectio
 
 def test_a_part_of_the_proof_costs_its_length(trail: Fleet, connection: Connection) -> None:
     facts = {"team_id": trail.team_id(), "after": ACTS // 2, "upto": ACTS // 2 + LOOKED_AT}
+    for setting in LOOKED_UP:
+        connection.exec_driver_sql(f"set local {setting}")
 
     plan = explained(connection, LINKS, facts)
 

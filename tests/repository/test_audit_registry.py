@@ -67,7 +67,10 @@ def test_every_example_is_of_an_operation_that_there_is() -> None:
 def test_the_actions_that_the_rules_name_are_registered() -> None:
     named = {
         *(
+            "auth.login.success",
             "auth.login.failed",
+            "auth.logout",
+            "session.refresh",
             "token.revoked",
             "rbac.role.grant",
             "rbac.role.revoke",

@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent_console.domain.duties import DUTY_RULES
 from agent_console.domain.errors import TimedOut
-from agent_console.repository.postgres.duties import DUTIES, DutyRecord, duties_done
+from agent_console.repository.postgres.duties import DUTIES, duties_done
 from agent_console.repository.postgres.duty_declared import Duty
+from agent_console.repository.postgres.duty_records import DutyRecord
 from agent_console.repository.postgres.repository import Backend
 
 SELDOM = 3600.0
@@ -56,10 +58,10 @@ async def test_a_record_tells_when_the_last_round_was_and_what_it_did(backend: B
         await until(lambda: records["reap"].rounds >= 4)
     record = records["reap"]
 
-    assert record.last is not None
-    assert before <= record.last.ended_at <= datetime.now(UTC)
-    assert record.last.seconds >= 0
-    assert (record.last.rows, record.last.error) == (3, None)
+    assert record.last_done is not None
+    assert before <= record.last_done.ended_at <= datetime.now(UTC)
+    assert record.last_done.seconds >= 0
+    assert (record.last_done.rows, record.last_done.error) == (3, None)
     assert (record.rows, record.failures, record.last_error) == (3 * record.rounds, 0, None)
 
 
@@ -112,12 +114,24 @@ async def test_an_error_is_remembered_after_the_duty_went_well_again(backend: Ba
         await until(lambda: records["flaky"].rounds >= 3)
     record = records["flaky"]
 
-    assert record.last is not None
-    assert record.last.error is None
+    assert record.last_done is not None
     assert (record.failures, record.last_error) == (1, "TimedOut: The database took too long.")
 
 
-def test_no_two_duties_share_a_name() -> None:
+async def test_a_round_that_another_process_is_at_is_none_of_this_one(backend: Backend) -> None:
+    async def another_is_at_it(_: Backend) -> int | None:
+        return None
+
+    async with duties_done(backend, [Duty("busy", 0.001, another_is_at_it)]) as records:
+        await until(lambda: records["busy"].passed_over >= 3)
+
+    assert (records["busy"].rounds, records["busy"].last_done) == (0, None)
+
+
+def test_no_two_duties_share_a_name_and_all_of_them_are_shown() -> None:
     names = [duty.name for duty in DUTIES]
 
     assert len(set(names)) == len(names), "they would share their turn and their record"
+    assert {(duty.name, duty.every_seconds) for duty in DUTIES} == {
+        (rule.name, rule.every_seconds) for rule in DUTY_RULES
+    }

@@ -7,11 +7,15 @@ import pytest
 from sqlalchemy import Connection, NullPool, Select, create_engine, text
 
 from agent_console.database.address import sqlalchemy_url
+from agent_console.database.tables import jobs
 from agent_console.domain.ids import JobId
-from agent_console.domain.jobs import JobQuery
+from agent_console.domain.jobs import JOB_FILTERS, JobQuery
+from agent_console.domain.list_order import ListOrder
 from agent_console.domain.states import JobStatus
-from agent_console.repository.postgres.jobs import newest_jobs, with_names
+from agent_console.repository.postgres.job_filters import JobMatch, walked_jobs
+from agent_console.repository.postgres.jobs import JOB_COLUMNS, filtered_page, newest_jobs, with_names
 from agent_console.repository.postgres.queue_stats import DEPTHS
+from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
@@ -81,6 +85,37 @@ def test_a_page_of_jobs_costs_a_page(crowded: tuple[Fleet, Connection], query: J
 
     assert "Seq Scan on jobs" not in plan, plan
     assert rows_touched(plan) <= 100 * max(1, len(query.status)), plan
+
+
+@pytest.mark.parametrize(
+    "filter",
+    ["nothing-like-this", "!type:bulk !type:crawl", "status:queued type:bulk", "age:<1s", "status:failed bulk"],
+)
+@pytest.mark.parametrize("order", list(ListOrder))
+def test_a_filter_looks_at_a_bounded_stretch_whatever_it_finds(
+    crowded: tuple[Fleet, Connection], filter: str, order: ListOrder
+) -> None:
+    fleet, connection = crowded
+    query = JobQuery(filter=filter, order=order)
+    match = JobMatch(JOB_FILTERS.read(filter))
+
+    walk = walked_jobs(fleet.team_id(), query, match, (jobs.c.team_id, *JOB_COLUMNS))
+    plan = explain(connection, filtered_page(query, match, walk))
+
+    assert "Seq Scan on jobs" not in plan, plan
+    assert rows_touched(plan) <= 3 * WALKED_AT_MOST, plan
+
+
+def test_an_age_is_a_stretch_of_an_index(crowded: tuple[Fleet, Connection]) -> None:
+    fleet, connection = crowded
+    query = JobQuery(filter="age:>1h")
+    match = JobMatch(JOB_FILTERS.read("age:>1h"))
+
+    walk = walked_jobs(fleet.team_id(), query, match, (jobs.c.team_id, *JOB_COLUMNS))
+    plan = explain(connection, filtered_page(query, match, walk))
+
+    # All jobs of the crowd were made later, by their ids.
+    assert rows_touched(plan) <= 100, plan
 
 
 def test_counting_the_queue_never_walks_it(crowded: tuple[Fleet, Connection]) -> None:

@@ -49,13 +49,13 @@ class Fleet:
         return self.execute(statement, *values)[0][0]
 
     def token(self, email: str) -> str:
-        """A new token of a person, as the program mints them, but on the connection that is there."""
+        """A token of a person, as the program mints them, but on the connection that is there, and used before."""
         [(team_id, user_id)] = self.execute("select team_id, id from users where lower(email) = lower(%s)", email)
         assert isinstance(team_id, UUID)
         secret = Secret.mint(TeamId.of(team_id), OperatorTokenId.new())
         self.execute(
-            "insert into operator_tokens (team_id, id, user_id, created_by_user_id, token_hash, token_prefix)"
-            " values (%s, %s, %s, %s, %s, %s)",
+            "insert into operator_tokens (team_id, id, user_id, created_by_user_id, token_hash, token_prefix,"
+            " last_used_at) values (%s, %s, %s, %s, %s, %s, now())",
             *(team_id, secret.owner, user_id, user_id, secret.hash, secret.shown_prefix),
         )
         return secret.word

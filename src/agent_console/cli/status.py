@@ -6,12 +6,14 @@ from datetime import datetime
 from agent_console.cli.output import OutputForm, emit
 from agent_console.cli.shown import AGENT_COLUMNS, DEPTH_COLUMNS
 from agent_console.domain.agents import AgentQuery, PoolStatus
+from agent_console.domain.duties import duty_warnings
 from agent_console.domain.kinds import PauseMode
 from agent_console.domain.pausing import Pause
 from agent_console.domain.records import Nothing
 from agent_console.domain.safe_text import safe_text
 from agent_console.domain.spans import ago
 from agent_console.repository.operations import AGENTS_LIST, ME, POOL_STATUS, QUEUE_DEPTH
+from agent_console.repository.operations.duties import DUTIES_LIST
 from agent_console.repository.operations.explaining import QUEUE_STATS
 from agent_console.repository.port import Repository
 
@@ -39,13 +41,14 @@ async def print_status(repository: Repository) -> None:
     pool = await repository.call(POOL_STATUS, Nothing())
     depth = await repository.call(QUEUE_DEPTH, Nothing())
     stats = await repository.call(QUEUE_STATS, Nothing())
+    duties = await repository.call(DUTIES_LIST, Nothing())
     agents = await repository.call(AGENTS_LIST, AgentQuery(limit=AGENTS_SHOWN))
     out = sys.stdout
     out.write(safe_text(f"team {me.team}, as {me.name} ({me.role.value}), {me.database_version}") + "\n")
     out.write(f"pool: {pool_line(pool)}; {pool.offline_count} offline, {pool.error_count} in error\n")
     if depth.pause is not None:
         out.write(safe_text(pause_line(depth.pause, depth.at)) + "\n")
-    for warning in stats.warnings:
+    for warning in (*stats.warnings, *duty_warnings(duties.items)):
         out.write(safe_text(f"WARNING: {warning}") + "\n")
     oldest = f", the oldest queued for {ago(depth.oldest_queued_at, depth.at)}" if depth.oldest_queued_at else ""
     out.write(f"queue{oldest}:\n\n")

@@ -39,7 +39,7 @@ EXAMPLE_AGENTS = (
     ExampleAgent("atlas", "nas-01", ("local_filesystem", "tool:photostats:1.2.3")),
     ExampleAgent("beacon", "edge-berlin", ("tool:crawler:4.0.1",), seconds_silent=11),
     ExampleAgent("cartographer", "gpu-02", ("tool:report:2.1.0", "tool:summary:2.1.0"), concurrency=4),
-    ExampleAgent("dispatch", "core-01", ("tool:triage:0.9.0",), seconds_silent=2),
+    ExampleAgent("dispatch", "core-01", ("tool:triage:0.9.0",), seconds_silent=2, concurrency=2),
     ExampleAgent("ember", "gpu-03", ("tool:codex:5.4.0",), concurrency=2),
     ExampleAgent("fathom", "archive-7", ("local_filesystem", "tool:photo_pairing:1.2.3"), drained=True),
     ExampleAgent(

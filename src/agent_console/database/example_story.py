@@ -62,11 +62,11 @@ class _Telling:
         self.ids = ExampleIds(at)
         self.team_id = connection.execute(select(teams.c.id).where(teams.c.slug == TEAM)).scalar_one()
         of_team = select(agents.c.name, agents.c.id).where(agents.c.team_id == self.team_id)
-        self.agents = {name: AgentId.of(agent_id) for name, agent_id in connection.execute(of_team).tuples()}
+        self.agents = {name: AgentId.of(agent_id) for name, agent_id in connection.execute(of_team)}
         people = select(users.c.email, users.c.id).where(
             users.c.team_id == self.team_id, users.c.email.is_not(None)
         )
-        self.people = {email: UserId.of(user_id) for email, user_id in connection.execute(people).tuples()}
+        self.people = {email: UserId.of(user_id) for email, user_id in connection.execute(people)}
         self.routes: dict[tuple[str, str], RouteId] = {}
         self.runs: dict[str, RunId] = {}
         self.paths: dict[str, tuple[AgentId, ...]] = {}

@@ -1,10 +1,12 @@
 """Agents as they are shown, and the pool they make."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
+from agent_console.domain.filters import FILTER_LENGTH, Filterable, Qualifier
 from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, UserId
+from agent_console.domain.list_order import ListOrder
 from agent_console.domain.pausing import Pause
 from agent_console.domain.records import Instant, PageRequest, Record, Request
 from agent_console.domain.states import Lifecycle, Presence
@@ -56,14 +58,33 @@ class Agent(Record):
     bound_collections: tuple[CollectionId, ...] = ()
 
 
+AGENT_FILTERS = Filterable(
+    (
+        Qualifier("status", "its presence", listed=tuple(status.value for status in Presence)),
+        Qualifier("capability", "what it can do; tool:x is put in quotes and also finds tool:x:1.2.3"),
+        Qualifier("host", "the machine it runs on"),
+        Qualifier("version", "its version"),
+        Qualifier("owner", "whose it is, by e-mail or usr_ id"),
+        Qualifier("age", "since it was registered, such as >1h or <2d", is_age=True),
+    ),
+    words="its name",
+)
+
+
 class AgentQuery(PageRequest):
-    """The agents of the team, oldest first."""
+    """The agents of the team, oldest first. With a filter a page may hold few, even none, and still go on."""
+
+    filters: ClassVar[Filterable] = AGENT_FILTERS
 
     status: Presence | None = Field(None, description="Only agents in this state.")
     owner: UserId | None = Field(None, description="Only agents of this user.")
     capability: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="Only agents with this capability; tool:x also finds tool:x:1.2.3."
     )
+    filter: Annotated[str, AGENT_FILTERS.checked] | None = Field(
+        None, max_length=FILTER_LENGTH, description=AGENT_FILTERS.help, examples=["status:online host:h1"]
+    )
+    order: ListOrder = Field(ListOrder.OLDEST, description="From which end the list is read.")
 
 
 class AgentAsked(Request):

@@ -11,6 +11,8 @@ from agent_console.domain.records import Instant, PageRequest, Record, Request
 from agent_console.domain.states import ApprovalState
 
 ENVELOPE_FORM = 1
+BEGINS = 200
+"""How many characters of a request a list tells."""
 
 DigestSeen = Annotated[
     str,
@@ -50,6 +52,8 @@ class ApprovalListed(Record):
     parent_run_id: RunId | None
     trace_id: UUID
     delegation_path: tuple[AgentId, ...]
+    max_hops: int | None = Field(None, description="How many agents may pass a request on, as it is set now.")
+    begins: str = Field("", description="How the request begins; all of it is in the envelope.")
     digest: str = Field(description="SHA-256 of the envelope; a decision names it.")
     expires_at: Instant
     decided_by_user_id: UserId | None
@@ -66,6 +70,8 @@ class Approval(ApprovalListed):
     envelope: dict[str, JsonValue] = Field(description="Exactly what is asked, as the digest covers it.")
     begun_by_user_id: UserId | None = Field(description="The person whose wish is behind it, if there is one.")
     begun_by: str | None
+    path: tuple[str, ...] = Field((), description="The names of those on the delegation path, in their order.")
+    thread: str | None = Field(None, description="The title of the thread.")
 
 
 class ApprovalAsked(Request):
@@ -100,3 +106,25 @@ class Rejecting(Request):
     approval_id: ApprovalId
     digest_seen: DigestSeen
     reason: Reason = Field(description="Why; the agent that asked reads it.")
+
+
+class Looking(Request):
+    """Somebody has the request open; said again every few seconds for as long as it is."""
+
+    approval_id: ApprovalId
+    session: str = Field(
+        pattern="^[0-9a-z]{1,64}$",
+        examples=["c0ffee"],
+        description="Tells the consoles of one person apart; any word that stays the same while it is open.",
+    )
+
+
+class Looker(Record):
+    """Somebody who has the request open."""
+
+    columns: ClassVar[tuple[str, ...]] = ("name", "since", "seen_at")
+
+    user_id: UserId
+    name: str
+    since: Instant
+    seen_at: Instant

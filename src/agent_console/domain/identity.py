@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from agent_console.domain.ids import AgentId, TeamId, UserId
+from agent_console.domain.ids import AgentId, OperatorTokenId, TeamId, UserId
 from agent_console.domain.pausing import Pause
 from agent_console.domain.permissions import Role
 from agent_console.domain.records import Record
@@ -42,6 +42,7 @@ class Caller(Record):
     name: str
     role: Role
     auth_source: AuthSource
+    token_id: OperatorTokenId | None = Field(None, description="The token that a person asks with, if it is one.")
     agent_id: AgentId | None = None
     worker: WorkerAuthContext | None = None
 

@@ -1,13 +1,15 @@
 """Jobs as they are shown, listed and asked for."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AwareDatetime, Field, JsonValue, field_validator
 
 from agent_console.domain.capabilities import normal_capabilities
+from agent_console.domain.filters import FILTER_LENGTH, Filterable, Known, Qualifier
 from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, JobId, RunId, UserId
 from agent_console.domain.kinds import ParentKind
+from agent_console.domain.list_order import ListOrder
 from agent_console.domain.pausing import Pause
 from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request, Storable
 from agent_console.domain.states import JobStatus
@@ -73,18 +75,37 @@ class Job(Record):
         return self.status.value
 
 
+JOB_FILTERS = Filterable(
+    (
+        Qualifier("status", "its state", listed=tuple(status.value for status in JobStatus)),
+        Qualifier("type", "what kind of work", known=Known.JOB_TYPES),
+        Qualifier("agent", "who has or had it, by name or id", known=Known.AGENTS),
+        Qualifier("tool", "the tool it runs"),
+        Qualifier("age", "since it was made, such as >1h or <2d", is_age=True),
+    ),
+    words="its type and its tool",
+)
+
+
 class JobFilter(Request):
     """Which jobs are meant; nothing said means all of them."""
+
+    filters: ClassVar[Filterable] = JOB_FILTERS
 
     status: tuple[JobStatus, ...] = Field((), description="Only these states; repeat for several.")
     type: str | None = Field(None, max_length=100, description="Only this type.")
     agent_id: AgentId | None = Field(None, description="Only jobs this agent has or had.")
     collection_id: CollectionId | None = Field(None, description="Only jobs of this collection.")
     tool: str | None = Field(None, max_length=100, description="Only jobs for this tool.")
+    filter: Annotated[str, JOB_FILTERS.checked] | None = Field(
+        None, max_length=FILTER_LENGTH, description=JOB_FILTERS.help, examples=["status:dead_letter age:>1h"]
+    )
 
 
 class JobQuery(JobFilter, PageRequest):
-    """The jobs of the team, newest first."""
+    """The jobs of the team, newest first. With a filter a page may hold few, even none, and still go on."""
+
+    order: ListOrder = Field(ListOrder.NEWEST, description="From which end the list is read.")
 
 
 class JobAsked(Request):

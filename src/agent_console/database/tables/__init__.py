@@ -3,8 +3,9 @@
 from agent_console.database.tables.audit import audit_checkpoints, audit_heads, audit_log, audit_seals
 from agent_console.database.tables.columns import IdType, metadata
 from agent_console.database.tables.conversations import messages, runs, thread_participants, threads
+from agent_console.database.tables.duties import duty_rounds
 from agent_console.database.tables.identity import operator_tokens, settings, teams, users
-from agent_console.database.tables.policy import a2a_route_versions, a2a_routes, approvals
+from agent_console.database.tables.policy import a2a_route_versions, a2a_routes, approval_looks, approvals
 from agent_console.database.tables.queue import (
     job_events,
     job_results,
@@ -33,6 +34,7 @@ __all__ = [
     "agent_connectors",
     "agent_runtime",
     "agents",
+    "approval_looks",
     "approvals",
     "audit_checkpoints",
     "audit_heads",
@@ -40,6 +42,7 @@ __all__ = [
     "audit_seals",
     "collections",
     "connectors",
+    "duty_rounds",
     "job_events",
     "job_results",
     "jobs",

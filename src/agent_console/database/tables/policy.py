@@ -24,6 +24,7 @@ from agent_console.database.tables.columns import (
     key,
     metadata,
     moment,
+    not_blank,
     one_of,
     points,
     primary,
@@ -166,4 +167,22 @@ approvals = Table(
         unique=True,
         postgresql_where=text("idempotency_key is not null"),
     ),
+)
+
+# Who reads a request just now: written again every few seconds, cleared away soon after the last time.
+approval_looks = Table(
+    "approval_looks",
+    metadata,
+    team(),
+    ref("approval_id", ApprovalId, required=True),
+    user_ref("user_id", required=True),
+    words("session", required=True),
+    moment("begun_at", required=True, default="now()"),
+    moment("seen_at", required=True, default="now()"),
+    PrimaryKeyConstraint("team_id", "approval_id", "user_id", "session", name="approval_looks_pkey"),
+    in_team("approval_looks"),
+    points("approval_looks", "approval_id", "approvals", on_delete="CASCADE"),
+    points("approval_looks", "user_id", "users"),
+    not_blank("approval_looks", "session", 64),
+    postgresql_with={"fillfactor": 50},
 )

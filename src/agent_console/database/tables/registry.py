@@ -80,6 +80,7 @@ agents = Table(
     Column("memory_mb", Integer, nullable=False, server_default=text("512")),
     words("runtime_version", required=True, default="latest"),
     Column("max_concurrent_jobs", Integer, nullable=False, server_default=text("1")),
+    Column("over_limit", Boolean, nullable=False, server_default=text("false")),
     moment("drained_at"),
     words("drain_reason"),
     user_ref("drained_by_user_id"),

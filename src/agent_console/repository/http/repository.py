@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -22,6 +23,7 @@ from agent_console.domain.errors import (
     TimedOut,
     Unauthorized,
 )
+from agent_console.repository.http.trust import trusted
 from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation, Verb
 from agent_console.repository.port import Change
@@ -36,9 +38,12 @@ FOR_GOOD = (Unauthorized, Forbidden, NotFound)
 
 
 class HttpRepository:
-    """One caller's view of a server; without a token only public operations work."""
+    """One caller's view of a server; without a token only public operations work.
 
-    def __init__(self, url: str, token: str | None) -> None:
+    `ca_file`, or else the variable AGENT_CONSOLE_CA_FILE, names the certificates that alone may vouch for it.
+    """
+
+    def __init__(self, url: str, token: str | None, *, ca_file: Path | None = None) -> None:
         self._url = url.rstrip("/")
         self._client = httpx.AsyncClient(
             base_url=self._url,
@@ -46,6 +51,7 @@ class HttpRepository:
             | ({"Authorization": f"Bearer {token}"} if token else {}),
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
             follow_redirects=False,
+            verify=trusted(ca_file),
         )
 
     async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:

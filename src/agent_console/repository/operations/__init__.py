@@ -6,8 +6,11 @@ permission table are all derived from these declarations; nothing else in the ho
 
 from agent_console.repository.operations import (
     approvals,
+    attention,
     audit_trail,
     credentials,
+    database,
+    duties,
     fleet,
     people,
     presence,
@@ -20,9 +23,12 @@ from agent_console.repository.operations import (
 )
 from agent_console.repository.operations.agents import AGENTS
 from agent_console.repository.operations.approvals import APPROVALS
+from agent_console.repository.operations.attention import ATTENTION
 from agent_console.repository.operations.audit_trail import AUDIT_TRAIL
 from agent_console.repository.operations.credentials import CREDENTIALS
+from agent_console.repository.operations.database import DATABASE
 from agent_console.repository.operations.declared import Answered, AnyOperation, Asked, Operation, Verb
+from agent_console.repository.operations.duties import DUTIES
 from agent_console.repository.operations.enqueueing import ENQUEUEING
 from agent_console.repository.operations.explaining import EXPLAINING
 from agent_console.repository.operations.fleet import (
@@ -66,6 +72,9 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     + ROUTES
     + APPROVALS
     + AUDIT_TRAIL
+    + DUTIES
+    + ATTENTION
+    + DATABASE
 )
 NOUNS: dict[str, str] = (
     fleet.NOUNS
@@ -80,6 +89,9 @@ NOUNS: dict[str, str] = (
     | routes.NOUNS
     | approvals.NOUNS
     | audit_trail.NOUNS
+    | duties.NOUNS
+    | attention.NOUNS
+    | database.NOUNS
 )
 
 __all__ = [

@@ -7,6 +7,8 @@ from agent_console.domain.approvals import (
     ApprovalListed,
     ApprovalQuery,
     Approving,
+    Looker,
+    Looking,
     Rejecting,
 )
 from agent_console.domain.audit import audit_action
@@ -82,6 +84,28 @@ APPROVALS_REJECT = Operation(
     audit=APPROVAL_REJECTED,
     fits=_waits,
 )
+APPROVALS_LOOK = Operation(
+    name="approvals.look",
+    summary="Say that you are reading it, and hear who else is.",
+    verb=Verb.POST,
+    path="/v1/approvals/{approval_id}/look",
+    request=Looking,
+    answer=Page[Looker],
+    permission=Permission.DECIDE_APPROVALS,
+    writes=True,
+    per_minute=120,
+    fits=_waits,
+)
+APPROVALS_LOOKERS = Operation(
+    name="approvals.lookers",
+    summary="Who is reading it just now.",
+    verb=Verb.GET,
+    path="/v1/approvals/{approval_id}/lookers",
+    request=ApprovalAsked,
+    answer=Page[Looker],
+    permission=Permission.SEE_FLEET,
+    tells=True,
+)
 
 NOUNS: dict[str, str] = {"approvals": "What agents want to ask of others, and a person has to decide."}
 
@@ -91,4 +115,6 @@ APPROVALS: tuple[AnyOperation, ...] = (
     APPROVALS_GET,
     APPROVALS_APPROVE,
     APPROVALS_REJECT,
+    APPROVALS_LOOK,
+    APPROVALS_LOOKERS,
 )

@@ -39,6 +39,9 @@ OPERATOR_TOKEN_ROTATED = audit_action(
 TOKEN_REVOKED = audit_action("token.revoked", "worker_id", "user_id")
 AUTH_BLOCKED = audit_action("auth.blocked", "failures", "seconds")
 AUTH_FAILED = audit_action("auth.login.failed")
+AUTH_SUCCEEDED = audit_action("auth.login.success")
+AUTH_LEFT = audit_action("auth.logout", "user_id")
+SESSION_REFRESHED = audit_action("session.refresh", "user_id", "days", "overlap_seconds", "new_token_id")
 
 REGISTRATION_TOKENS_MINT = Operation(
     name="registration_tokens.mint",

@@ -21,7 +21,7 @@ from agent_console.domain.records import Page
 from agent_console.repository.operations.declared import AnyOperation, Operation, Verb
 
 _COUNTS = ("done", "unchanged", "refused")
-_WHICH = ("ids", "status", "type", "agent_id", "collection_id", "tool")
+_WHICH = ("ids", "status", "type", "agent_id", "collection_id", "tool", "filter")
 
 JOB_CANCELLED = audit_action("job.cancel", "from", "to")
 JOB_RETRIED = audit_action("job.retry", "new_job_id")

@@ -1,8 +1,24 @@
 """Agents and the pool, as the database knows them."""
 
+from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, exists, func, literal, or_, select, text
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Integer,
+    Select,
+    Subquery,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+)
 
 from agent_console.database.tables import (
     agent_connectors,
@@ -14,6 +30,7 @@ from agent_console.database.tables import (
     users,
 )
 from agent_console.domain.agents import (
+    AGENT_FILTERS,
     HELD_JOBS_CAP,
     OFFLINE_AFTER_SECONDS,
     Agent,
@@ -21,13 +38,16 @@ from agent_console.domain.agents import (
     AgentQuery,
     PoolStatus,
 )
-from agent_console.domain.errors import NotFound
-from agent_console.domain.ids import AgentId, TeamId
+from agent_console.domain.errors import NotFound, WrongId
+from agent_console.domain.ids import AgentId, TeamId, UserId
+from agent_console.domain.list_order import ListOrder
 from agent_console.domain.records import Nothing, Page
 from agent_console.domain.states import JOB_HELD, Lifecycle, Presence, SessionStatus
 from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST, POOL_STATUS
+from agent_console.repository.postgres.filter_terms import either, ids_of_age, of_age, with_words
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.paused import pause_of
+from agent_console.repository.postgres.walked_pages import last_walked, walked
 from agent_console.repository.postgres.work import Work, answers
 
 RUNTIME_SHOWN = ("last_heartbeat_at", "capabilities", "metrics", "lifecycle", "lifecycle_changed_at")
@@ -121,29 +141,100 @@ def living_agents(team_id: TeamId) -> Select[Any]:
     )
 
 
-def has_capability(demand: str) -> ColumnElement[bool]:
+def has_capability(capabilities: ColumnElement[Any], demand: str) -> ColumnElement[bool]:
     """A tool asked for without a version is also found with one."""
-    exact = agent_runtime.c.capabilities.op("?", is_comparison=True)(demand)
+    exact = capabilities.op("?", is_comparison=True)(demand)
     if not demand.startswith("tool:") or demand.count(":") > 1:
         return exact
-    item = func.jsonb_array_elements_text(agent_runtime.c.capabilities).column_valued("capability")
+    item = func.jsonb_array_elements_text(capabilities).column_valued("capability")
     versioned = exists(select(item).where(func.starts_with(item, f"{demand}:")))
     return or_(exact, versioned)
 
 
 @answers(AGENTS_LIST)
 async def list_agents(work: Work, query: AgentQuery) -> Page[Agent]:
-    wanted = living_agents(work.caller.team_id).order_by(agents.c.id).limit(query.limit + 1)
+    wanted = _asked_for(_from_either_end(living_agents(work.caller.team_id), query), query)
+    if query.filter is None:
+        rows = (await work.connection.execute(wanted.limit(query.limit + 1))).mappings().all()
+        return page_of(Page[Agent], rows, query.limit, AgentId)
+    walk = walked_agents(work.caller.team_id, query)
+    wanted = wanted.where(agents.c.id.in_(kept_agents(work.caller.team_id, query, walk))).limit(query.limit + 1)
+    rows = (await work.connection.execute(wanted)).mappings().all()
+    page = page_of(Page[Agent], rows, query.limit, AgentId)
+    if page.next is not None:
+        return page
+    end = await last_walked(work, walk, partial(_order_of, query))
+    return page if end is None else page.model_copy(update={"next": str(AgentId.of(end["id"]))})
+
+
+def _from_either_end(wanted: Select[Any], query: AgentQuery) -> Select[Any]:
+    oldest = query.order is ListOrder.OLDEST
     if (after := position(query.after, AgentId)) is not None:
-        wanted = wanted.where(agents.c.id > after)
+        wanted = wanted.where(agents.c.id > after if oldest else agents.c.id < after)
+    return wanted.order_by(agents.c.id if oldest else agents.c.id.desc())
+
+
+def _order_of(query: AgentQuery, rows: FromClause) -> tuple[ColumnElement[Any], ...]:
+    return (rows.c.id if query.order is ListOrder.OLDEST else rows.c.id.desc(),)
+
+
+def walked_agents(team_id: TeamId, query: AgentQuery) -> Subquery:
+    """The agents that one page of a filtered list looks at, along agents_team_idx, and only what it looks at."""
+    looked_at = (
+        *(agents.c[name] for name in ("id", "name", "hostname", "version", "owner_user_id", "created_at")),
+        agent_runtime.c.capabilities,
+        STATUS.label("status"),
+    )
+    runtime = and_(agent_runtime.c.team_id == agents.c.team_id, agent_runtime.c.agent_id == agents.c.id)
+    wanted = select(*looked_at).select_from(agents.join(agent_runtime, runtime))
+    wanted = wanted.where(agents.c.team_id == team_id, agents.c.deleted_at.is_(None))
+    age = ids_of_age(AGENT_FILTERS.read(query.filter or ""), agents.c.id)
+    return walked(_from_either_end(wanted.where(*age), query))
+
+
+def kept_agents(team_id: TeamId, query: AgentQuery, walk: Subquery) -> Select[Any]:
+    asked, found = AGENT_FILTERS.read(query.filter or ""), walk.c
+    able = [has_capability(found.capabilities, demand) for demand in asked.wanted("capability")]
+    unable = (~has_capability(found.capabilities, demand) for demand in asked.unwanted("capability"))
+    return select(found.id).where(
+        either(found.status, asked.wanted("status"), asked.unwanted("status")),
+        either(found.hostname, asked.wanted("host"), asked.unwanted("host")),
+        either(found.version, asked.wanted("version"), asked.unwanted("version")),
+        *([or_(*able)] if able else []),
+        *unable,
+        *([found.owner_user_id.in_(_called(team_id, asked.wanted("owner")))] if asked.wanted("owner") else []),
+        *(
+            [found.owner_user_id.not_in(_called(team_id, asked.unwanted("owner")))]
+            if asked.unwanted("owner")
+            else []
+        ),
+        of_age(asked, found.created_at),
+        with_words(asked, found.name),
+    )
+
+
+def _called(team_id: TeamId, words: tuple[str, ...]) -> Select[Any]:
+    """People by e-mail or by id."""
+    ids = [user_id for word in words if (user_id := _user_id(word)) is not None]
+    named = or_(func.lower(users.c.email).in_([word.lower() for word in words]), users.c.id.in_(ids))
+    return select(users.c.id).where(users.c.team_id == team_id, named)
+
+
+def _user_id(word: str) -> UserId | None:
+    try:
+        return UserId.parse(word)
+    except WrongId:
+        return None
+
+
+def _asked_for(wanted: Select[Any], query: AgentQuery) -> Select[Any]:
     if query.status is not None:
         wanted = wanted.where(status_is(query.status))
     if query.owner is not None:
         wanted = wanted.where(agents.c.owner_user_id == query.owner)
     if query.capability is not None:
-        wanted = wanted.where(has_capability(query.capability.strip()))
-    rows = (await work.connection.execute(wanted)).mappings().all()
-    return page_of(Page[Agent], rows, query.limit, AgentId)
+        wanted = wanted.where(has_capability(agent_runtime.c.capabilities, query.capability.strip()))
+    return wanted
 
 
 @answers(AGENTS_GET)

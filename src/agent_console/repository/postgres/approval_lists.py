@@ -115,15 +115,19 @@ async def _page(work: Work, query: Query, *, waits: bool) -> Page[ApprovalListed
 
 @answers(APPROVALS_GET)
 async def get_approval(work: Work, asked: ApprovalAsked) -> Approval:
+    await require_readable(work, asked.approval_id)
+    return await approval_of(work, asked.approval_id)
+
+
+async def require_readable(work: Work, approval_id: ApprovalId) -> None:
     """One in a thread that the caller may not read is as if there were none; agents are told of their own."""
     wanted = select(approvals.c.thread_id, approvals.c.from_agent_id).where(
-        approvals.c.team_id == work.caller.team_id, approvals.c.id == asked.approval_id
+        approvals.c.team_id == work.caller.team_id, approvals.c.id == approval_id
     )
     found = (await work.connection.execute(wanted)).first()
     if found is None or work.caller.agent_id not in (None, found.from_agent_id):
-        raise no_approval(asked.approval_id)
+        raise no_approval(approval_id)
     try:
         await thread_access(work, found.thread_id)
     except NotFound as unreadable:
-        raise no_approval(asked.approval_id) from unreadable
-    return await approval_of(work, asked.approval_id)
+        raise no_approval(approval_id) from unreadable

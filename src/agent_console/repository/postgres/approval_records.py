@@ -3,14 +3,15 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, select
+from sqlalchemy import ColumnElement, Integer, Select, Subquery, and_, case, cast, func, select
 
-from agent_console.database.tables import agents, approvals, runs, users
-from agent_console.domain.approvals import Approval, ApprovalBrief, ApprovalListed
+from agent_console.database.tables import agents, approvals, runs, settings, threads, users
+from agent_console.domain.approvals import BEGINS, Approval, ApprovalBrief, ApprovalListed
 from agent_console.domain.errors import ConsoleError, NotFound
-from agent_console.domain.ids import ApprovalId, TeamId, UserId
+from agent_console.domain.ids import AgentId, ApprovalId, TeamId, ThreadId, UserId
 from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.states import ApprovalState
+from agent_console.domain.team_settings import MAX_HOPS
 from agent_console.repository.postgres.work import Work
 
 # What is over is over, also before somebody has come by to write it down.
@@ -30,9 +31,10 @@ WHOLE = (*LISTED, approvals.c.envelope)
 
 def with_names(page: Subquery, *order: ColumnElement[Any]) -> Select[Any]:
     """Names by key, only for the rows of one page. Who was deleted keeps the name."""
-    asking, asked = agents.alias("asking"), agents.alias("asked")
+    asking, asked, whole = agents.alias("asking"), agents.alias("asked"), approvals.alias("whole")
     joined = (
-        page.outerjoin(asking, and_(asking.c.team_id == page.c.team_id, asking.c.id == page.c.from_agent_id))
+        page.join(whole, and_(whole.c.team_id == page.c.team_id, whole.c.id == page.c.id))
+        .outerjoin(asking, and_(asking.c.team_id == page.c.team_id, asking.c.id == page.c.from_agent_id))
         .outerjoin(asked, and_(asked.c.team_id == page.c.team_id, asked.c.id == page.c.to_agent_id))
         .outerjoin(users, and_(users.c.team_id == page.c.team_id, users.c.id == page.c.decided_by_user_id))
     )
@@ -42,10 +44,21 @@ def with_names(page: Subquery, *order: ColumnElement[Any]) -> Select[Any]:
             asking.c.name.label("from_agent"),
             asked.c.name.label("to_agent"),
             users.c.full_name.label("decided_by"),
+            func.left(func.coalesce(whole.c.envelope["input"].astext, ""), BEGINS).label("begins"),
+            _max_hops(page).label("max_hops"),
         )
         .select_from(joined)
         .order_by(*order)
     )
+
+
+def _max_hops(page: Subquery) -> ColumnElement[int]:
+    stored = (
+        select(cast(settings.c.value, Integer))
+        .where(settings.c.team_id == page.c.team_id, settings.c.name == MAX_HOPS.name)
+        .scalar_subquery()
+    )
+    return func.coalesce(stored, MAX_HOPS.default)
 
 
 def one_approval(team_id: TeamId, approval_id: ApprovalId) -> Select[Any]:
@@ -58,7 +71,26 @@ async def approval_of(work: Work, approval_id: ApprovalId) -> Approval:
     found = (await work.connection.execute(wanted)).mappings().one()
     person = await person_behind(work, found["trace_id"])
     behind = {"begun_by_user_id": None, "begun_by": None} if person is None else person
-    return Approval.model_validate(dict(found) | behind)
+    around = {
+        "path": await _names(work, found["delegation_path"]),
+        "thread": await _title(work, found["thread_id"]),
+    }
+    return Approval.model_validate(dict(found) | behind | around)
+
+
+async def _names(work: Work, path: list[str]) -> tuple[str, ...]:
+    """Of those on the path, in its order; who was deleted keeps the name."""
+    wanted = select(agents.c.id, agents.c.name).where(
+        agents.c.team_id == work.caller.team_id, agents.c.id.in_([AgentId.parse(agent) for agent in path])
+    )
+    names = {str(AgentId.of(row.id)): row.name for row in await work.connection.execute(wanted)}
+    return tuple(names.get(agent, agent) for agent in path)
+
+
+async def _title(work: Work, thread_id: ThreadId) -> str | None:
+    wanted = select(threads.c.title).where(threads.c.team_id == work.caller.team_id, threads.c.id == thread_id)
+    title: str | None = (await work.connection.execute(wanted)).scalar()
+    return title
 
 
 async def brief_of(work: Work, approval_id: ApprovalId) -> ApprovalBrief:

@@ -37,6 +37,8 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.cancelling import Cancel
 from agent_console.repository.postgres.connectors import refused_field
 from agent_console.repository.postgres.job_changes import Act, Facts, JobRow, Sorted, jobs_named, no_job
+from agent_console.repository.postgres.job_filters import LOOKED_AT as LOOKED_AT_BY_FILTERS
+from agent_console.repository.postgres.job_filters import JobMatch, job_match
 from agent_console.repository.postgres.pages import position
 from agent_console.repository.postgres.reprioritising import Reprioritise
 from agent_console.repository.postgres.retrying import Retry
@@ -110,14 +112,17 @@ async def _chosen(work: Work, asked: JobSelection, act: Act) -> Chosen:
         fitting = ", ".join(sorted(state.value for state in act.states))
         raise refused_field("status", f"can't be {' or '.join(strange)} here", hint=f"It may be: {fitting}.")
     reach = LOOKED_AT_DRY if asked.dry_run else LOOKED_AT
-    found = (await work.connection.execute(next_jobs(work.caller.team_id, asked, act, reach))).one()
+    match = None if asked.filter is None else await job_match(work, asked.filter)
+    found = (await work.connection.execute(next_jobs(work.caller.team_id, asked, act, reach, match))).one()
     ids = tuple(sorted((JobId.of(id) for id in found.ids or ()), reverse=True))
     more, all_seen = found.matching - len(ids), found.looked_at < reach
     following = ids[-1] if more else None if all_seen else JobId.of(found.last)
     return Chosen(ids, more, not all_seen, following)
 
 
-def next_jobs(team_id: TeamId, asked: JobSelection, act: Act, reach: int) -> Select[Any]:
+def next_jobs(
+    team_id: TeamId, asked: JobSelection, act: Act, reach: int, match: JobMatch | None = None
+) -> Select[Any]:
     """Look at the next `reach` jobs in the order of one index, and take from them what matches.
 
     So the cost of a batch has a bound whatever the filter is, also when next to nothing matches.
@@ -129,6 +134,8 @@ def next_jobs(team_id: TeamId, asked: JobSelection, act: Act, reach: int) -> Sel
         if (value := getattr(asked, name)) is not None:
             matches = matches.where(window.c[name] == value)
     matches = matches.where(window.c.status.in_([state.value for state in states]))
+    if match is not None:
+        matches = matches.where(match.holds(window))
     if (narrowed := act.narrowed(team_id, window.c.id)) is not None:
         matches = matches.where(narrowed)
     matching = matches.cte("matching")
@@ -146,7 +153,8 @@ def _window(team_id: TeamId, asked: JobSelection, states: Sequence[JobStatus], r
     """By jobs_collection_idx or jobs_agent_idx where the filter names one, else by jobs_status_idx."""
     below = position(asked.after, JobId) or NEWEST
     filtered = [name for name in ("type", "agent_id", "collection_id", "tool") if getattr(asked, name) is not None]
-    columns = [jobs.c[name] for name in ("id", "status", *filtered)]
+    looked_at = filtered if asked.filter is None else {*filtered, *LOOKED_AT_BY_FILTERS}
+    columns = [jobs.c[name] for name in ("id", "status", *sorted(looked_at))]
     newest = select(*columns).where(jobs.c.team_id == team_id, jobs.c.id < below)
     newest = newest.order_by(jobs.c.id.desc()).limit(reach)
     for name in ("collection_id", "agent_id"):
@@ -175,6 +183,7 @@ async def _tell_audit(
 ) -> None:
     """One row a batch: which jobs were meant and how it went. The story of each job tells the rest."""
     which = asked.model_dump(mode="json", include={"type", "agent_id", "collection_id", "tool"})
+    which |= {} if asked.filter is None else {"filter": asked.filter}
     counts = {"done": answer.done, "unchanged": answer.unchanged, "refused": answer.refused_count}
     chosen = {"ids": len(asked.ids), "status": ", ".join(asked.status) or None}
     event = AuditEvent(

@@ -5,16 +5,16 @@ number of servers and consoles do a duty neither twice nor not at all.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 
 from agent_console.repository.postgres.duty_approvals import EXPIRE_APPROVALS
-from agent_console.repository.postgres.duty_audit_months import PRUNE_AUDIT
+from agent_console.repository.postgres.duty_audit_months import MAKE_AUDIT_MONTHS, PRUNE_AUDIT
 from agent_console.repository.postgres.duty_declared import Duty
 from agent_console.repository.postgres.duty_queue import KEEP_COUNTS, PRUNE_JOBS, TEND_JOBS
+from agent_console.repository.postgres.duty_records import DutyRecord, Records, Round, keep_written
 from agent_console.repository.postgres.duty_rest import LET_REST
 from agent_console.repository.postgres.duty_runs import END_OVERDUE_RUNS
 from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
@@ -29,44 +29,16 @@ DUTIES: tuple[Duty, ...] = (
     KEEP_COUNTS,
     PRUNE_JOBS,
     SEAL_ACTS,
+    MAKE_AUDIT_MONTHS,
     PRUNE_AUDIT,
     END_OVERDUE_RUNS,
     EXPIRE_APPROVALS,
 )
 
 
-@dataclass(frozen=True)
-class Round:
-    """One round of a duty. One that failed may have changed rows before it did."""
-
-    ended_at: datetime
-    seconds: float
-    rows: int
-    error: str | None
-
-
-@dataclass
-class DutyRecord:
-    """How a duty goes in this process."""
-
-    rounds: int = 0
-    failures: int = 0
-    rows: int = 0
-    last: Round | None = None
-    last_error: str | None = None
-
-    def add(self, ended: Round) -> None:
-        self.rounds += 1
-        self.rows += ended.rows
-        self.last = ended
-        if ended.error is not None:
-            self.failures += 1
-            self.last_error = ended.error
-
-
 async def do_round(duty: Duty, backend: Backend) -> Round:
     """Whatever goes wrong belongs into the record: the next round tries again, and nobody else is stopped."""
-    began, rows, error = monotonic(), 0, None
+    began, rows, error = monotonic(), None, None
     try:
         rows = await duty.round(backend)
     except Exception as failure:
@@ -82,13 +54,13 @@ async def run_duty(duty: Duty, backend: Backend, record: DutyRecord, stop: async
 
 
 @asynccontextmanager
-async def duties_done(
-    backend: Backend, duties: Sequence[Duty] = DUTIES
-) -> AsyncIterator[Mapping[str, DutyRecord]]:
-    """The duties are done for as long as the block lasts, each at its own pace; their records are by name."""
+async def duties_done(backend: Backend, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Records]:
+    """The duties are done for as long as the block lasts, each at its own pace; their records are by name, and
+    written into the database meanwhile."""
     records = {duty.name: DutyRecord() for duty in duties}
     stop = asyncio.Event()
     doing = [asyncio.create_task(run_duty(duty, backend, records[duty.name], stop)) for duty in duties]
+    doing.append(asyncio.create_task(keep_written(backend, records, stop)))
     try:
         yield records
     finally:

@@ -4,12 +4,12 @@ from sqlalchemy import func, select, text
 
 from agent_console.database.tables import approvals
 from agent_console.domain.audit import SYSTEM
+from agent_console.domain.duties import APPROVALS
 from agent_console.domain.ids import TeamId
 from agent_console.repository.postgres.approval_endings import EXPIRED, end_approvals
-from agent_console.repository.postgres.duty_declared import Duty, in_turn
+from agent_console.repository.postgres.duty_declared import Duty, for_each_team, in_turn
 from agent_console.repository.postgres.repository import Backend
 
-NAME = "approvals"
 BATCH = 200
 
 # One look into approvals_pending_idx for each team.
@@ -23,27 +23,15 @@ TEAMS_WITH_EXPIRED = text("""
 """)
 
 
-async def expire_approvals(backend: Backend) -> int:
-    expired = 0
-    for team_id in await backend.database.within_time(_teams(backend)):
-        full = True
-        while full:
-            ended = await backend.database.within_time(_expire(backend, team_id))
-            expired += ended
-            full = ended == BATCH
-    return expired
+async def expire_approvals(backend: Backend) -> int | None:
+    return await for_each_team(backend, TEAMS_WITH_EXPIRED, _expire, BATCH)
 
 
-async def _teams(backend: Backend) -> list[TeamId]:
-    async with backend.database.reading() as connection:
-        return [TeamId.of(row.team_id) for row in await connection.execute(TEAMS_WITH_EXPIRED)]
-
-
-async def _expire(backend: Backend, team_id: TeamId) -> int:
+async def _expire(backend: Backend, team_id: TeamId) -> int | None:
     """Whoever decides one just now finds out by itself that it is over."""
-    async with in_turn(backend, NAME) as connection:
+    async with in_turn(backend, APPROVALS.name) as connection:
         if connection is None:
-            return 0
+            return None
         at = (await connection.execute(select(func.now()))).scalar_one()
         over = approvals.c.expires_at <= func.now()
         ended = await end_approvals(
@@ -54,4 +42,4 @@ async def _expire(backend: Backend, team_id: TeamId) -> int:
     return len(ended)
 
 
-EXPIRE_APPROVALS = Duty(NAME, every_seconds=2.0, round=expire_approvals)
+EXPIRE_APPROVALS = Duty.of(APPROVALS, expire_approvals)

@@ -6,14 +6,14 @@ A job that an agent holds is ended by the queue itself, which looks at the deadl
 from sqlalchemy import text
 
 from agent_console.domain.audit import SYSTEM, AuditEvent
+from agent_console.domain.duties import RUNS
 from agent_console.domain.ids import AgentId, JobId, RunId, TeamId, ThreadId
 from agent_console.repository.operations.runs import RUN_TIMED_OUT
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
-from agent_console.repository.postgres.duty_declared import Duty, announce_all, in_turn
+from agent_console.repository.postgres.duty_declared import Duty, announce_all, for_each_team, in_turn
 from agent_console.repository.postgres.repository import Backend
 
-NAME = "runs"
 BATCH = 200
 
 # One look into runs_unfinished_idx for each team; those that an agent holds are few, and soon ended.
@@ -66,26 +66,14 @@ END_OVERDUE = text("""
 """)
 
 
-async def end_overdue_runs(backend: Backend) -> int:
-    ended = 0
-    for team_id in await backend.database.within_time(_teams(backend)):
-        full = True
-        while full:
-            done = await backend.database.within_time(_end(backend, team_id))
-            ended += done
-            full = done == BATCH
-    return ended
+async def end_overdue_runs(backend: Backend) -> int | None:
+    return await for_each_team(backend, TEAMS_WITH_OVERDUE, _end, BATCH)
 
 
-async def _teams(backend: Backend) -> list[TeamId]:
-    async with backend.database.reading() as connection:
-        return [TeamId.of(row.team_id) for row in await connection.execute(TEAMS_WITH_OVERDUE)]
-
-
-async def _end(backend: Backend, team_id: TeamId) -> int:
-    async with in_turn(backend, NAME) as connection:
+async def _end(backend: Backend, team_id: TeamId) -> int | None:
+    async with in_turn(backend, RUNS.name) as connection:
         if connection is None:
-            return 0
+            return None
         rows = (await connection.execute(END_OVERDUE, {"team_id": team_id, "batch": BATCH})).all()
         for row in rows:
             run_id = RunId.of(row.run_id)
@@ -106,4 +94,4 @@ async def _end(backend: Backend, team_id: TeamId) -> int:
     return len(rows)
 
 
-END_OVERDUE_RUNS = Duty(NAME, every_seconds=1.0, round=end_overdue_runs)
+END_OVERDUE_RUNS = Duty.of(RUNS, end_overdue_runs)

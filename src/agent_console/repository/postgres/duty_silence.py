@@ -3,15 +3,15 @@
 from sqlalchemy import Integer, bindparam, text
 
 from agent_console.domain.agents import OFFLINE_AFTER_SECONDS
+from agent_console.domain.duties import SILENCE as SILENCE_RULE
 from agent_console.domain.ids import AgentId, TeamId
 from agent_console.domain.states import Lifecycle
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres.duty_declared import Duty, announce_all, in_turn
+from agent_console.repository.postgres.duty_declared import Duty, announce_all, for_each_team, in_turn
 from agent_console.repository.postgres.hosted import audit_move
 from agent_console.repository.postgres.release import release_jobs
 from agent_console.repository.postgres.repository import Backend
 
-NAME = "silence"
 BATCH = 200
 LOST = f"no heartbeat for {OFFLINE_AFTER_SECONDS} s"
 
@@ -58,27 +58,15 @@ SILENCE = text(f"""
 """).bindparams(bindparam("batch", type_=Integer, literal_execute=True))  # noqa: S608
 
 
-async def notice_silence(backend: Backend) -> int:
-    noticed = 0
-    for team_id in await backend.database.within_time(_teams(backend)):
-        full = True
-        while full:
-            silenced = await backend.database.within_time(_silence(backend, team_id))
-            noticed += silenced
-            full = silenced == BATCH
-    return noticed
+async def notice_silence(backend: Backend) -> int | None:
+    return await for_each_team(backend, TEAMS_WITH_SILENT, _silence, BATCH)
 
 
-async def _teams(backend: Backend) -> list[TeamId]:
-    async with backend.database.reading() as connection:
-        return [TeamId.of(row.team_id) for row in await connection.execute(TEAMS_WITH_SILENT)]
-
-
-async def _silence(backend: Backend, team_id: TeamId) -> int:
+async def _silence(backend: Backend, team_id: TeamId) -> int | None:
     """Write down that some agents are silent and give their jobs back, in one transaction."""
-    async with in_turn(backend, NAME) as connection:
+    async with in_turn(backend, SILENCE_RULE.name) as connection:
         if connection is None:
-            return 0
+            return None
         rows = (await connection.execute(SILENCE, {"team_id": team_id, "batch": BATCH, "lost": LOST})).all()
         lost = [AgentId.of(row.agent_id) for row in rows]
         released = await release_jobs(connection, team_id, lost, LOST, costs_attempt=True) if lost else []
@@ -91,5 +79,4 @@ async def _silence(backend: Backend, team_id: TeamId) -> int:
     return len(lost)
 
 
-# With the 90 s of silence itself this stays below the 95 s within which it has to be noticed.
-NOTICE_SILENCE = Duty(NAME, every_seconds=3.0, round=notice_silence)
+NOTICE_SILENCE = Duty.of(SILENCE_RULE, notice_silence)

@@ -12,6 +12,7 @@ from agent_console.domain.identity import AuthSource, Caller, WorkerAuthContext
 from agent_console.domain.ids import AgentId, OperatorTokenId, TeamId, UserId, WorkerTokenId
 from agent_console.domain.permissions import Role
 from agent_console.domain.secrets import Secret, same_hash
+from agent_console.repository.operations.credentials import AUTH_SUCCEEDED
 
 Identify = Callable[[AsyncConnection], Awaitable[Caller]]
 
@@ -50,17 +51,25 @@ SEEN = text("""
        and id = (select id from users
                   where team_id = :team_id and id = :user_id for no key update skip locked)
 """)
+# A token that comes for the first time, or again after half a day, is somebody coming in: that is kept with it.
 USED = text("""
-    update operator_tokens
-       set last_used_at = now()
-     where team_id = :team_id
-       and id = (select id from operator_tokens
-                  where team_id = :team_id and id = :token_id for no key update skip locked)
+    with used as (
+        update operator_tokens
+           set last_used_at = now()
+         where team_id = :team_id
+           and id = (select id from operator_tokens
+                      where team_id = :team_id and id = :token_id for no key update skip locked)
+     returning id
+    )
+    select append_audit(:team_id, 'human', :user_id, null, :name, cast(:action as text), 'operator_token', :token)
+      from used
+     where :comes_in
 """)
 
 BY_OPERATOR_TOKEN = text(f"""
     select k.token_hash, k.revoked_at is not null as revoked, k.expires_at <= now() as expired,
            {UNUSED} as unused,
+           coalesce(k.last_used_at < now() - interval '12 hours', true) as comes_in,
            u.id, u.full_name, u.role, u.is_active, t.slug, {UNSEEN} as unseen
       from operator_tokens k
       join users u on u.team_id = k.team_id and u.id = k.user_id
@@ -159,7 +168,8 @@ async def _person(connection: AsyncConnection, secret: Secret) -> Caller:
     if found is None or not genuine or found.revoked or found.expired or not found.is_active:
         raise refused_credential()
     if found.unused:
-        await connection.execute(USED, token)
+        coming = {"action": AUTH_SUCCEEDED, "token": str(secret.owner), "comes_in": found.comes_in}
+        await connection.execute(USED, token | coming | {"user_id": found.id, "name": found.full_name})
     if found.unseen:
         await connection.execute(SEEN, {"team_id": secret.team_id, "user_id": found.id})
     return Caller(
@@ -169,6 +179,7 @@ async def _person(connection: AsyncConnection, secret: Secret) -> Caller:
         name=found.full_name,
         role=found.role,
         auth_source=AuthSource.OPERATOR_TOKEN,
+        token_id=OperatorTokenId.of(secret.owner),
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Select, Subquery, and_, bindparam, select, union_all
@@ -11,6 +12,7 @@ from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Conflict, NotFound
 from agent_console.domain.ids import AgentId, ConnectorId, JobId, RunId, TeamId
 from agent_console.domain.jobs import Job, JobAsked, JobQuery, NewJob, QueueDepth, StatusDepth
+from agent_console.domain.list_order import ListOrder
 from agent_console.domain.records import Nothing, Page
 from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_CREATE, JOBS_GET, JOBS_LIST, QUEUE_DEPTH
@@ -18,25 +20,27 @@ from agent_console.repository.operations.fleet import JOB_CREATED
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.explaining import warnings_for
+from agent_console.repository.postgres.job_filters import JobMatch, job_match, kept_jobs, order_of, walked_jobs
 from agent_console.repository.postgres.lanes import lane_of
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.paused import pause_of
 from agent_console.repository.postgres.putting_in import Route, job_row, put_in
 from agent_console.repository.postgres.queue_stats import exact_depths, oldest_queued
 from agent_console.repository.postgres.release import place_of
+from agent_console.repository.postgres.walked_pages import kept_page, last_walked
 from agent_console.repository.postgres.work import Work, answers
 
 JOB_COLUMNS = tuple(jobs.c[name] for name in Job.model_fields if name in jobs.c)
 
 
-def with_names(page: Subquery) -> Select[Any]:
+def with_names(page: Subquery, order: ListOrder = ListOrder.NEWEST) -> Select[Any]:
     """Add the names a reader wants, by key and only for the rows of one page."""
     holder = and_(agents.c.team_id == page.c.team_id, agents.c.id == page.c.agent_id)
     maker = and_(users.c.team_id == page.c.team_id, users.c.id == page.c.created_by_user_id)
     return (
         select(page, agents.c.name.label("agent_name"), users.c.full_name.label("created_by"))
         .select_from(page.outerjoin(agents, holder).outerjoin(users, maker))
-        .order_by(page.c.id.desc())
+        .order_by(page.c.id.desc() if order is ListOrder.NEWEST else page.c.id)
     )
 
 
@@ -49,33 +53,51 @@ ONE_JOB = with_names(
 
 
 def newest_jobs(team_id: TeamId, query: JobQuery) -> Select[Any]:
-    """One page in the order of one index. Several states are several such pages, merged."""
+    """One page in the order of one index, from either end. Several states are several such pages, merged."""
     after = position(query.after, JobId)
     limit = query.limit + 1
+    newest = query.order is ListOrder.NEWEST
 
     def page(status: JobStatus | None) -> Select[Any]:
         wanted = select(jobs.c.team_id, *JOB_COLUMNS).where(jobs.c.team_id == team_id)
         if status is not None:
             wanted = wanted.where(jobs.c.status == status.value)
         if after is not None:
-            wanted = wanted.where(jobs.c.id < after)
+            wanted = wanted.where(jobs.c.id < after if newest else jobs.c.id > after)
         for name in ("type", "agent_id", "collection_id", "tool"):
             if (value := getattr(query, name)) is not None:
                 wanted = wanted.where(jobs.c[name] == value)
-        return wanted.order_by(jobs.c.id.desc()).limit(limit)
+        return wanted.order_by(jobs.c.id.desc() if newest else jobs.c.id).limit(limit)
 
     states = dict.fromkeys(query.status)
     if len(states) <= 1:
         return page(next(iter(states), None))
     merged = union_all(*(select(page(status).subquery()) for status in states)).subquery()
-    return select(merged).order_by(merged.c.id.desc()).limit(limit)
+    return select(merged).order_by(merged.c.id.desc() if newest else merged.c.id).limit(limit)
 
 
 @answers(JOBS_LIST)
 async def list_jobs(work: Work, query: JobQuery) -> Page[Job]:
-    wanted = with_names(newest_jobs(work.caller.team_id, query).subquery())
+    if query.filter is not None:
+        return await _filtered(work, query, await job_match(work, query.filter))
+    wanted = with_names(newest_jobs(work.caller.team_id, query).subquery(), query.order)
     rows = (await work.connection.execute(wanted)).mappings().all()
     return page_of(Page[Job], rows, query.limit, JobId)
+
+
+async def _filtered(work: Work, query: JobQuery, match: JobMatch) -> Page[Job]:
+    walk = walked_jobs(work.caller.team_id, query, match, (jobs.c.team_id, *JOB_COLUMNS))
+    rows = (await work.connection.execute(filtered_page(query, match, walk))).mappings().all()
+    page = page_of(Page[Job], rows, query.limit, JobId)
+    if page.next is not None:
+        return page
+    end = await last_walked(work, walk, partial(order_of, query))
+    return page if end is None else page.model_copy(update={"next": str(JobId.of(end["id"]))})
+
+
+def filtered_page(query: JobQuery, match: JobMatch, walk: Subquery) -> Select[Any]:
+    kept = kept_page(walk, partial(kept_jobs, query, match), partial(order_of, query), query.limit)
+    return with_names(kept.subquery(), query.order)
 
 
 @answers(JOBS_GET)

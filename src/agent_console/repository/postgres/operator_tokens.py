@@ -23,12 +23,14 @@ from agent_console.domain.tokens import (
     TokenState,
 )
 from agent_console.repository.operations.credentials import (
+    AUTH_LEFT,
     OPERATOR_TOKEN_MINTED,
     OPERATOR_TOKEN_ROTATED,
     OPERATOR_TOKENS_LIST,
     OPERATOR_TOKENS_MINT,
     OPERATOR_TOKENS_REVOKE,
     OPERATOR_TOKENS_ROTATE,
+    SESSION_REFRESHED,
     TOKEN_REVOKED,
 )
 from agent_console.repository.port import Topic
@@ -180,7 +182,8 @@ async def revoke_operator_token(work: Work, asked: OperatorTokenAsked) -> Operat
     if token.state is TokenState.REVOKED:
         return token
     at = await _end_operator_token(work, asked.token_id, overlap=0)
-    event = AuditEvent(TOKEN_REVOKED, "operator_token", str(asked.token_id), {"user_id": str(token.user_id)})
+    action = AUTH_LEFT if work.caller.token_id == asked.token_id else TOKEN_REVOKED
+    event = AuditEvent(action, "operator_token", str(asked.token_id), {"user_id": str(token.user_id)})
     await audit.append(work, event, at)
     return await _operator_token(work, asked.token_id)
 
@@ -202,6 +205,7 @@ async def rotate_operator_token(work: Work, asked: OperatorTokenRotation) -> Min
         "overlap_seconds": asked.overlap_seconds,
         "new_token_id": str(token_id),
     }
-    await audit.append(work, AuditEvent(OPERATOR_TOKEN_ROTATED, "operator_token", str(asked.token_id), facts), at)
+    action = SESSION_REFRESHED if work.caller.token_id == asked.token_id else OPERATOR_TOKEN_ROTATED
+    await audit.append(work, AuditEvent(action, "operator_token", str(asked.token_id), facts), at)
     shown = await _operator_token(work, token_id)
     return MintedOperatorToken(**shown.model_dump(), secret=secret.word)

@@ -1,11 +1,12 @@
 """The queue's own few connections: plain psycopg, because a claim is too short to pay for more."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from psycopg import AsyncConnection
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import namedtuple_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from agent_console.domain.errors import DatabaseUnavailable
 from agent_console.repository.postgres.database import Database, connection_settings
@@ -19,44 +20,68 @@ PLANNED_ONCE = " ".join(
         *("enable_seqscan=off", "enable_bitmapscan=off", "enable_hashjoin=off", "enable_mergejoin=off"),
     )
 )
+WAIT_SECONDS = 5.0
 
 
 class QueueConnections:
-    """Opened when the first statement comes; a connection that broke is replaced by the next who asks."""
+    """Opened when somebody needs one more; a connection on which something went wrong is not used again.
+
+    Whoever waits here may go away at any moment: they take a connection themselves and are handed none, so that
+    nobody can be left with what another waits for. Pools that hand connections over have lost some that way, or
+    stood still.
+    """
 
     def __init__(self, database: Database, *, at_most: int = 6) -> None:
         self._database = database
         given = connection_settings(database.dsn)
         given["options"] = f"{PLANNED_ONCE} {given['options']}"
-        self._pool = AsyncConnectionPool(
-            make_conninfo("", **given),
-            min_size=0,
-            max_size=at_most,
-            open=False,
-            timeout=5.0,
-            reconnect_timeout=5.0,
-            kwargs={"autocommit": True, "row_factory": namedtuple_row, "prepare_threshold": 0},
-        )
-        self._opened = False
+        self._conninfo = make_conninfo("", **given)
+        self._places = asyncio.Semaphore(at_most)
+        self._free: list[AsyncConnection[Any]] = []
+        self._schema_is_right = False
+        self._closed = False
 
     async def rows(self, statement: str, facts: Mapping[str, object]) -> Sequence[Any]:
         """Run one statement, which is its own transaction."""
         return await self._database.within_time(self._rows(statement, facts))
 
     async def _rows(self, statement: str, facts: Mapping[str, object]) -> Sequence[Any]:
-        if not self._opened:
+        if not self._schema_is_right:
             # Also says clearly when there is no database, or not the schema we know.
             async with self._database.reading():
-                pass
-            if not self._opened:
-                self._opened = True
-                await self._pool.open()
+                self._schema_is_right = True
+        await self._place()
         try:
-            async with self._pool.connection() as connection:
-                return await (await connection.execute(statement, facts)).fetchall()
-        except PoolTimeout as error:
+            return await self._asked(statement, facts)
+        finally:
+            self._places.release()
+
+    async def _place(self) -> None:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._places.acquire()
+        except TimeoutError as error:
             raise DatabaseUnavailable(f"The database {self._database.place} can't be reached.") from error
 
+    async def _asked(self, statement: str, facts: Mapping[str, object]) -> Sequence[Any]:
+        connection = self._free.pop() if self._free else await self._connected()
+        try:
+            found = await (await connection.execute(statement, facts)).fetchall()
+        except BaseException:
+            await connection.close()
+            raise
+        if self._closed:
+            await connection.close()
+        else:
+            self._free.append(connection)
+        return found
+
+    async def _connected(self) -> AsyncConnection[Any]:
+        return await AsyncConnection.connect(
+            self._conninfo, autocommit=True, row_factory=namedtuple_row, prepare_threshold=0
+        )
+
     async def close(self) -> None:
-        if self._opened:
-            await self._pool.close(timeout=2.0)
+        self._closed = True
+        while self._free:
+            await self._free.pop().close()

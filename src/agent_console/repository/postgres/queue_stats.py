@@ -32,7 +32,7 @@ _HELD = ("assigned", "running")
 
 # What was folded and what was not yet, in one snapshot: together they are exact. A duty folds the moves often, so
 # there are few of them and they need no index.
-_COUNTED = """
+COUNTED = """
     moves as materialized (
         select lane_id, came_from, went_to, sum(jobs) as jobs, sum(waited_seconds) as waited_seconds
           from queue_moves
@@ -51,7 +51,7 @@ _COUNTED = """
 """
 
 DEPTHS = text(f"""
-    with {_COUNTED}
+    with {COUNTED}
     select status, sum(jobs)::bigint as jobs from counts group by status
 """)  # noqa: S608
 
@@ -65,7 +65,7 @@ OLDEST = text("""
 
 # One statement, so that the parts agree with each other.
 STATS = text(f"""
-    with {_COUNTED}, by_lane as materialized (
+    with {COUNTED}, by_lane as materialized (
         select lane_id,
                coalesce(sum(jobs) filter (where status in ('queued', 'scheduled')), 0)::bigint as waiting,
                coalesce(sum(jobs) filter (where status in ('assigned', 'running')), 0)::bigint as held,

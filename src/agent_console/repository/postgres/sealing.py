@@ -6,13 +6,12 @@ acts, in the order of their transactions, and the database itself refuses a seco
 
 from sqlalchemy import text
 
+from agent_console.domain.duties import SEALS
 from agent_console.domain.ids import TeamId
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.duty_declared import Duty, in_turn
 from agent_console.repository.postgres.repository import Backend
 
-NAME = "seals"
-EVERY_SECONDS = 0.5
 BATCH = 5_000
 # Who has fallen behind catches up, but no team keeps the others waiting for long.
 BATCHES_IN_A_ROUND = 20
@@ -33,10 +32,12 @@ TEAMS_TO_SEAL = text("""
 SEAL = text("select seal_audit(:team_id, :at_most)")
 
 
-async def seal_acts(backend: Backend) -> int:
+async def seal_acts(backend: Backend) -> int | None:
     sealed = 0
     for team_id in await backend.database.within_time(_teams(backend)):
         of_team = await _seal_team(backend, team_id)
+        if of_team is None:
+            return sealed or None
         if of_team:
             backend.announcer.announce(team_id, Topic.AUDIT, team_id)
         sealed += of_team
@@ -48,22 +49,24 @@ async def _teams(backend: Backend) -> list[TeamId]:
         return [TeamId.of(row.id) for row in await connection.execute(TEAMS_TO_SEAL)]
 
 
-async def _seal_team(backend: Backend, team_id: TeamId) -> int:
+async def _seal_team(backend: Backend, team_id: TeamId) -> int | None:
     sealed = 0
     for _ in range(BATCHES_IN_A_ROUND):
         batch = await backend.database.within_time(_seal(backend, team_id))
+        if batch is None:
+            return sealed or None
         sealed += batch
         if batch < BATCH:
             break
     return sealed
 
 
-async def _seal(backend: Backend, team_id: TeamId) -> int:
-    async with in_turn(backend, NAME) as connection:
+async def _seal(backend: Backend, team_id: TeamId) -> int | None:
+    async with in_turn(backend, SEALS.name) as connection:
         if connection is None:
-            return 0
+            return None
         sealed = await connection.execute(SEAL, {"team_id": team_id, "at_most": BATCH})
         return int(sealed.scalar_one())
 
 
-SEAL_ACTS = Duty(NAME, EVERY_SECONDS, seal_acts)
+SEAL_ACTS = Duty.of(SEALS, seal_acts)

@@ -1,0 +1,8 @@
+"""From which end a list is read."""
+
+from enum import StrEnum
+
+
+class ListOrder(StrEnum):
+    NEWEST = "newest"
+    OLDEST = "oldest"

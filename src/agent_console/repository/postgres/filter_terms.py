@@ -1,0 +1,62 @@
+"""What the parts of a filter mean as conditions on rows, whatever the rows are of."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import BIGINT, ColumnElement, String, and_, cast, func, literal, or_, text
+from sqlalchemy.dialects.postgresql import UUID as UuidType
+
+from agent_console.domain.filters import Filter
+
+AGE = "age"
+# Ids are made by the clocks of those who make them, ages are told by the database's. So much may lie between them.
+CLOCKS_APART_SECONDS = 600
+
+
+def either(
+    column: ColumnElement[str | None], wanted: Sequence[str], unwanted: Sequence[str]
+) -> ColumnElement[bool]:
+    """One of the wanted values and none of the unwanted; what has no value is not an unwanted one."""
+    parts: list[ColumnElement[bool]] = []
+    if wanted:
+        parts.append(column.in_(wanted))
+    if unwanted:
+        parts.append(or_(column.is_(None), column.not_in(unwanted)))
+    return and_(text("true"), *parts)
+
+
+def has_word(word: str, *columns: ColumnElement[str | None]) -> ColumnElement[bool]:
+    """Found in one of these, in whatever case; what is looked for is no pattern."""
+    wanted = func.lower(literal(word))
+    return or_(*(func.strpos(func.lower(func.coalesce(column, "")), wanted) > 0 for column in columns))
+
+
+def with_words(asked: Filter, *columns: ColumnElement[str | None]) -> ColumnElement[bool]:
+    found = (has_word(word, *columns) for word in asked.words)
+    missing = (~has_word(word, *columns) for word in asked.unwanted_words)
+    return and_(text("true"), *found, *missing)
+
+
+def of_age(asked: Filter, created_at: ColumnElement[object]) -> ColumnElement[bool]:
+    parts: list[ColumnElement[bool]] = []
+    if (seconds := asked.older_than(AGE)) is not None:
+        parts.append(created_at < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds))
+    if (seconds := asked.younger_than(AGE)) is not None:
+        parts.append(created_at > func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds))
+    return and_(text("true"), *parts)
+
+
+def ids_of_age(asked: Filter, id: ColumnElement[object]) -> list[ColumnElement[bool]]:
+    """Ids are in the order of time: of an index on them only the stretch of that age is walked."""
+    parts: list[ColumnElement[bool]] = []
+    if (seconds := asked.older_than(AGE)) is not None:
+        parts.append(id < _first_id(seconds - CLOCKS_APART_SECONDS))
+    if (seconds := asked.younger_than(AGE)) is not None:
+        parts.append(id > _first_id(seconds + CLOCKS_APART_SECONDS))
+    return parts
+
+
+def _first_id(seconds_ago: int) -> ColumnElement[object]:
+    """The least id that can be made at that moment: its first 48 bits are milliseconds."""
+    then = func.floor(func.extract("epoch", func.now()) * 1000) - seconds_ago * 1000
+    digits = func.lpad(func.to_hex(cast(func.greatest(then, 0), BIGINT)), 12, "0")
+    return cast(func.concat(digits, literal("0" * 20, String)), UuidType)
