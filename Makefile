@@ -23,8 +23,10 @@ $(VENV)/.run: $(BIN)/python pyproject.toml constraints.txt
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run
+$(VENV)/.test: $(VENV)/.run tests/server/generator.txt
 	$(PIP) install --quiet --editable '.[test]' --constraint constraints.txt
+	@# It wants an older typer than the program: it lives apart.
+	$(PIP) install --quiet --upgrade --target $(VENV)/generator --no-deps --requirement tests/server/generator.txt
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test
@@ -59,12 +61,15 @@ bench: $(VENV)/.bench ## ratios measured in one run: first paint, cursor, bytes 
 	$(BIN)/python bench/terminal_bytes.py
 	$(BIN)/python -m bench.queue $(BENCH)
 
-prove: $(VENV)/.test ## the long proofs: many more histories of the queue, what a large fleet, long threads and a long trail cost
+prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fleet, long threads and a long trail cost, a fleet at work
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/queue
+	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/server/test_described_answers.py
 	$(BIN)/python -m bench.heartbeats
 	$(BIN)/python -m bench.fleet_size
 	$(BIN)/python -m bench.messages
 	$(BIN)/python -m bench.audit
+	$(BIN)/python -m bench.http
+	$(BIN)/python -m bench.fleet
 
 screenshots: $(VENV)/.test ## make the pictures of the README anew
 	$(BIN)/python bench/screenshots.py

@@ -176,6 +176,29 @@ def test_status_is_plain_text(tmp_path: Path, fleet: Fleet) -> None:
     assert "\x1b" not in ended.out
 
 
+def test_status_warns_that_nobody_does_the_duties(tmp_path: Path, fleet: Fleet) -> None:
+    ended = agent_console("status", home=tmp_path, AGENT_CONSOLE_DSN=fleet.working)
+
+    (warning,) = [line for line in ended.out.splitlines() if line.startswith("WARNING")]
+    assert "nobody has done the duties so far" in warning
+    assert "agent-console serve" in warning
+
+
+def test_duties_are_listed_with_who_did_them_last(tmp_path: Path, fleet: Fleet) -> None:
+    fleet.execute(
+        "insert into duty_rounds (duty, done_at, done_by, seconds, rows) values ('seals', now(), 'db1:7', 0.1, 42)"
+    )
+
+    ended = agent_console("duties", "list", home=tmp_path, AGENT_CONSOLE_DSN=fleet.working)
+
+    assert ended.code == 0, ended.err
+    header, *lines = ended.out.splitlines()
+    assert header.split() == ["NAME", "LATE", "DONE", "AT", "DONE", "BY", "ROWS", "FAILURES", "ERROR"]
+    (seals,) = [line.split() for line in lines if line.startswith("seals")]
+    assert (seals[1], seals[3:]) == ("no", ["db1:7", "42", "0", "-"])
+    assert len(lines) == 10
+
+
 def test_without_a_terminal_the_console_is_the_status(tmp_path: Path, fleet: Fleet) -> None:
     ended = agent_console(home=tmp_path, AGENT_CONSOLE_DSN=fleet.working)
 

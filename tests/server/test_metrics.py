@@ -10,6 +10,7 @@ import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from agent_console.domain.duties import DUTY_RULES, DutyState
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.secrets import Secret
 from agent_console.repository.operations import JOBS_CREATE
@@ -18,7 +19,7 @@ from agent_console.repository.postgres.duty_declared import Duty
 from agent_console.repository.postgres.repository import Backend, open_direct
 from agent_console.server.app import build_app
 from agent_console.server.listening import address_of, listening_socket
-from agent_console.server.metrics import MEDIA_TYPE, Family
+from agent_console.server.metrics import MEDIA_TYPE, Family, duty_families
 from tests.support.fleet import Fleet
 
 HOSTILE = 'a"b\\c\nd{e="f"} é'
@@ -91,15 +92,38 @@ async def test_every_family_says_what_it_is(fleet: Fleet) -> None:
     assert told.endswith("\n")
 
 
-async def test_a_duty_tells_when_it_was_last_done(fleet: Fleet) -> None:
+async def test_what_a_duty_did_in_this_process_is_told(fleet: Fleet) -> None:
     async with asyncio.timeout(30), measured(fleet, **bearer(fleet)) as client:
         told = ""
-        while "agent_console_duty_last_round_timestamp_seconds{" not in told:
+        while 'agent_console_duty_rounds_total{duty="sweep"} 1' not in told:
             told = (await client.get("/metrics")).text
 
-    assert value(told, "agent_console_duty_rounds_total", duty="sweep") == 1
     assert value(told, "agent_console_duty_rows_total", duty="sweep") == 3
     assert value(told, "agent_console_duty_failures_total", duty="sweep") == 0
+
+
+async def test_a_server_soon_has_no_duty_that_is_late(fleet: Fleet) -> None:
+    names = [rule.name for rule in DUTY_RULES]
+    async with asyncio.timeout(30), measured(fleet, **bearer(fleet)) as client:
+        told = (await client.get("/metrics")).text
+        while any(value(told, "agent_console_duty_late", duty=name) for name in names):
+            told = (await client.get("/metrics")).text
+
+    last = "agent_console_duty_last_run_timestamp_seconds"
+    assert all(value(told, last, duty=name) > 1_700_000_000 for name in names)
+
+
+def test_a_duty_that_nobody_does_is_late_and_was_never_done() -> None:
+    never = DutyState(
+        name="seals", does="Seals.", every_seconds=0.5, late=True, failing=False,
+        done_at=None, done_seconds_ago=None, done_by=None, seconds=None,
+        rounds=0, rows=0, failures=0, failed_at=None, error=None,
+    )  # fmt: skip
+
+    told = "".join(family.text() for family in duty_families({}, [never]))
+
+    assert value(told, "agent_console_duty_late", duty="seals") == 1
+    assert value(told, "agent_console_duty_last_run_timestamp_seconds", duty="seals") == 0
 
 
 async def test_words_from_outside_cannot_forge_a_sample(fleet: Fleet) -> None:

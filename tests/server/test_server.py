@@ -8,7 +8,7 @@ import pytest
 
 from agent_console.domain.errors import ConfigError
 from agent_console.repository.operations import OPERATIONS
-from agent_console.server.limits import BODY_BYTES
+from agent_console.server.allowed import BODY_BYTES
 from agent_console.server.listening import is_loopback, listening_socket, serve
 from tests.support.fleet import Fleet
 from tests.support.serving import serving

@@ -119,8 +119,36 @@ def status() -> None:
     raise typer.Exit(ended(run))
 
 
+@app.command()
+def doctor(
+    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+) -> None:
+    """Look at everything from the terminal to the data; say what to do. Exit code 1 when something is wrong."""
+
+    def run() -> int:
+        from agent_console.cli.doctor import print_examination
+
+        return print_examination(_Given.options, output)
+
+    raise typer.Exit(ended(run))
+
+
 def _silent(sentence: str) -> None:
     """Nobody is watching."""
+
+
+@app.command()
+def keys(
+    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+) -> None:
+    """Every key of the console by its id, for the keymap. Exit code 1 when the keymap has a mistake in it."""
+
+    def run() -> int:
+        from agent_console.cli.keys import print_keys
+
+        return print_keys(load(), output)
+
+    raise typer.Exit(ended(run))
 
 
 @app.command()
@@ -130,6 +158,14 @@ def serve(
     plain_http: Annotated[
         bool, typer.Option("--plain-http", help="Listen beyond this machine without TLS.")
     ] = False,
+    tls_cert: Annotated[
+        str | None, typer.Option(help="TLS with this certificate and its chain, in PEM.", metavar="FILE")
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option(help="The certificate's private key.", metavar="FILE")] = None,
+    access_log: Annotated[
+        bool | None,
+        typer.Option("--access-log/--no-access-log", help="A line of JSON on standard error for each request."),
+    ] = None,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
 ) -> None:
     """Serve the HTTP API for consoles and agents; its address is printed when it can be used."""
@@ -137,7 +173,10 @@ def serve(
     def run() -> None:
         from agent_console.cli.serving import run_server
 
-        run_server(load(), host=host, port=port, plain_http=plain_http, with_parent=with_parent)
+        _Given.options |= {"tls_cert": tls_cert, "tls_key": tls_key}
+        # Whoever starts it for itself reads what it says only when it ends.
+        logged = not with_parent if access_log is None else access_log
+        run_server(load(), host=host, port=port, plain_http=plain_http, with_parent=with_parent, access_log=logged)
 
     raise typer.Exit(ended(run))
 

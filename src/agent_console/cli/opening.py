@@ -47,7 +47,7 @@ async def opened(profile: Profile, say: Say, *, with_duties: bool = False) -> As
     """
     async with AsyncExitStack() as stack:
         if isinstance(profile.target, Remote):
-            yield await stack.enter_async_context(await _remote(profile, profile.target.url))
+            yield await stack.enter_async_context(await _remote(profile, profile.target))
         elif isinstance(profile.target, Embedded):
             database = await stack.enter_async_context(local_database(profile.target.data_folder, say))
             await _first_team(database)
@@ -78,21 +78,21 @@ async def direct(
         yield repository
 
 
-async def _remote(profile: Profile, url: str) -> "Repository":
+async def _remote(profile: Profile, target: Remote) -> "Repository":
     token = profile.token()
     if token is None:
         raise ConfigError(
-            f"Profile {profile.name} has no token for {url}.",
+            f"Profile {profile.name} has no token for {target.url}.",
             hint="Set token_file, token_env or token_keyring in the profile, or AGENT_CONSOLE_TOKEN.",
         )
-    return await remote(url, token.get_secret_value())
+    return await remote(target.url, token.get_secret_value(), target.ca_file)
 
 
-async def remote(url: str, token: str) -> "Repository":
+async def remote(url: str, token: str, ca_file: Path | None = None) -> "Repository":
     await _imported("agent_console.repository.http.repository")
     from agent_console.repository.http.repository import HttpRepository
 
-    return HttpRepository(url, token)
+    return HttpRepository(url, token, ca_file=ca_file)
 
 
 async def _entered(holding: "AbstractContextManager[EmbeddedServer]") -> "EmbeddedServer":

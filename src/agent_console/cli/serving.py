@@ -1,12 +1,17 @@
 """`serve`: the HTTP server on the profile's database."""
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from agent_console.cli.output import narrate
 from agent_console.config import Embedded, Settings
 from agent_console.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    import ssl
 
 
 @contextmanager
@@ -37,9 +42,13 @@ def database_of(settings: Settings) -> Iterator[tuple[str, str | None]]:
     yield connection.dsn.get_secret_value(), listen.get_secret_value() if listen else None
 
 
-def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, with_parent: bool) -> None:
+def run_server(
+    settings: Settings, *, host: str, port: int, plain_http: bool, with_parent: bool, access_log: bool
+) -> None:
     try:
+        from agent_console.server.allowed import Allowed
         from agent_console.server.listening import serve
+        from agent_console.server.log_writer import written_to
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"The server is not installed ({error.name} is missing).",
@@ -50,7 +59,9 @@ def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, wi
         print(address, flush=True)  # noqa: T201
         narrate(f"Listening on {address}; its description is at {address}/docs. Ctrl-C stops it.")
 
-    with database_of(settings) as (dsn, listen_dsn):
+    tls = _tls_of(settings)
+    logging = written_to(sys.stderr.fileno()) if access_log else nullcontext()
+    with database_of(settings) as (dsn, listen_dsn), logging as write:
         serve(
             dsn,
             listen_dsn=listen_dsn,
@@ -60,4 +71,21 @@ def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, wi
             trusted_proxies=settings.trusted_proxies,
             announce=announce,
             with_parent=with_parent,
+            tls=tls,
+            allowed=Allowed(settings.requests_per_minute, settings.address_requests_per_minute),
+            access_log=write,
         )
+
+
+def _tls_of(settings: Settings) -> "ssl.SSLContext | None":
+    certificate, key = settings.tls_cert, settings.tls_key
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        there, missing = ("key", "cert") if certificate is None else ("cert", "key")
+        raise ConfigError(
+            f"TLS has a tls_{there} but no tls_{missing}.", hint=f"Give --tls-{missing} too, or neither."
+        )
+    from agent_console.server.tls import tls_context
+
+    return tls_context(certificate, key)

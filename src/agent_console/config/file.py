@@ -87,6 +87,12 @@ def _check_profile(path: Path, name: str, profile: ProfileTable) -> None:
             hint="It is used with dsn only: add the dsn, or remove it.",
             details={"file": str(path), "profile": name},
         )
+    if profile.ca_file is not None and profile.url is None:
+        raise ConfigError(
+            f"{where} has ca_file but no url.",
+            hint="It is used with url only: add the url, or remove it.",
+            details={"file": str(path), "profile": name},
+        )
     if profile.dsn is not None and dsn.has_password(profile.dsn.get_secret_value()):
         only_one(where, ("a password in dsn", *passwords))
     if profile.data is not None and not profile.embedded:

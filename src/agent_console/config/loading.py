@@ -42,6 +42,8 @@ from agent_console.domain.errors import ConfigError
 T = TypeVar("T")
 
 DEFAULT = Origin("default")
+REQUESTS_PER_MINUTE = 6_000
+ADDRESS_REQUESTS_PER_MINUTE = 12_000
 
 
 def load_settings(given: Mapping[str, object]) -> Settings:
@@ -87,6 +89,16 @@ class _Choice:
             slow=self._switch("slow", lambda table: table.slow, default=False),
             keymap=MappingProxyType(self._keymap()),
             trusted_proxies=self._trusted_proxies(),
+            tls_cert=self._path("tls_cert", lambda table: table.tls_cert),
+            tls_key=self._path("tls_key", lambda table: table.tls_key),
+            requests_per_minute=self._number(
+                "requests_per_minute", lambda table: table.requests_per_minute, REQUESTS_PER_MINUTE
+            ),
+            address_requests_per_minute=self._number(
+                "address_requests_per_minute",
+                lambda table: table.address_requests_per_minute,
+                ADDRESS_REQUESTS_PER_MINUTE,
+            ),
             config_file=file.path,
             profile_names=profile_names(file),
             origin=MappingProxyType(self._origin),
@@ -129,9 +141,28 @@ class _Choice:
             return Direct(table.dsn, self._first("listen_dsn", lambda table: table.listen_dsn, heard))
         if table.url is not None:
             self._origin["url"] = layer.origin("url")
-            return Remote(table.url)
+            return Remote(table.url, self._ca_file(heard))
         self._origin["embedded"] = layer.origin("embedded")
         return Embedded(self._data_folder())
+
+    def _ca_file(self, heard: Sequence[Layer]) -> Path | None:
+        """Whoever says an address says who vouches for it; so does the environment, for any address."""
+        said = [layer for layer in self._layers if layer in heard or layer.origin("").source == "environment"]
+        return self._path("ca_file", lambda table: table.ca_file, said)
+
+    def _path(
+        self, key: str, read: Callable[[ProfileTable], str | None], layers: Sequence[Layer] | None = None
+    ) -> Path | None:
+        for layer in layers or self._layers:
+            if (written := read(layer.table)) is not None:
+                self._origin[key] = layer.origin(key)
+                return full_path(written, key=key, start=layer.folder)
+        self._origin[key] = DEFAULT
+        return None
+
+    def _number(self, key: str, read: Callable[[ProfileTable], int | None], default: int) -> int:
+        value = self._first(key, read)
+        return default if value is None else value
 
     def _data_folder(self) -> Path:
         for layer in self._layers:

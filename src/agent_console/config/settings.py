@@ -78,6 +78,8 @@ class Remote:
     """An agent-console server."""
 
     url: str
+    ca_file: Path | None = None
+    """Certificates that alone may vouch for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,12 @@ class Settings:
     """Binding id to its keys, comma-separated."""
     trusted_proxies: tuple[str, ...]
     """Networks of the proxies before `serve`."""
+    tls_cert: Path | None
+    tls_key: Path | None
+    """What `serve` speaks TLS with; with neither it speaks plain HTTP."""
+    requests_per_minute: int
+    address_requests_per_minute: int
+    """How often one credential, and one address, may ask `serve` for anything; 0 is no limit."""
     config_file: Path
     profile_names: tuple[str, ...]
     """Every profile one can switch to, the built-in one included."""

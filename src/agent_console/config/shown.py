@@ -50,6 +50,10 @@ def _values(settings: Settings) -> Iterator[tuple[str, str]]:
     yield "mouse", _switch(settings.mouse)
     yield "slow", _switch(settings.slow)
     yield "trusted_proxies", ", ".join(settings.trusted_proxies) or NOT_SET
+    yield "tls_cert", str(settings.tls_cert or NOT_SET)
+    yield "tls_key", str(settings.tls_key or NOT_SET)
+    yield "requests_per_minute", str(settings.requests_per_minute)
+    yield "address_requests_per_minute", str(settings.address_requests_per_minute)
     for binding, keys in settings.keymap.items():
         yield f"keymap.{binding}", keys
 
@@ -59,8 +63,9 @@ def _target(profile: Profile) -> Iterator[tuple[str, str]]:
         case Direct(address, listen):
             yield "dsn", _address(address)
             yield "listen_dsn", NOT_SET if listen is None else _address(listen)
-        case Remote(url):
+        case Remote(url, ca_file):
             yield "url", url
+            yield "ca_file", str(ca_file or NOT_SET)
         case Embedded(folder):
             yield "embedded", "true"
             yield "data", str(folder)

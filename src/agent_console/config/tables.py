@@ -102,6 +102,12 @@ def _networks(value: object) -> object:
     return ",".join(map(str, networks))
 
 
+def _per_minute(number: int) -> int:
+    if not 0 <= number <= 10_000_000:
+        raise expected("a whole number from 0 to 10000000")
+    return number
+
+
 Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
 Slug: TypeAlias = Annotated[str, AfterValidator(_slug)]
 ProfileName: TypeAlias = Annotated[str, AfterValidator(_profile_name)]
@@ -111,6 +117,7 @@ Place: TypeAlias = Annotated[str, AfterValidator(_place)]
 KeyringEntry: TypeAlias = Annotated[str, AfterValidator(_keyring_entry)]
 Keys: TypeAlias = Annotated[str, BeforeValidator(_keys)]
 Networks: TypeAlias = Annotated[str, BeforeValidator(_networks)]
+PerMinute: TypeAlias = Annotated[int, AfterValidator(_per_minute)]
 
 
 class Preferences(BaseModel):
@@ -181,6 +188,21 @@ class ProfileTable(Preferences):
 
     colour: Colour | None = None
     """Colour of the profile's name in the header."""
+
+    ca_file: Place | None = None
+    """Certificates, in PEM, that alone may vouch for the server at url; without it, those of this machine may."""
+
+    tls_cert: Place | None = None
+    """Certificate, with its chain, that `serve` shows."""
+
+    tls_key: Place | None = None
+    """Private key of tls_cert; not everybody may be able to read it."""
+
+    requests_per_minute: PerMinute | None = None
+    """How often one credential may ask `serve` for anything; 0 is no limit."""
+
+    address_requests_per_minute: PerMinute | None = None
+    """How often one address may ask `serve` for anything; 0 is no limit."""
 
     trusted_proxies: Networks | None = None
     """Proxies before `serve`, addresses and networks, whose X-Forwarded-For is believed; [] trusts none."""

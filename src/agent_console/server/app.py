@@ -8,24 +8,39 @@ from fastapi.responses import JSONResponse
 
 from agent_console import __version__
 from agent_console.domain.errors import ConsoleError
+from agent_console.repository.operations import NOUNS
 from agent_console.repository.postgres.duties import duties_done
 from agent_console.repository.postgres.repository import Backend
+from agent_console.server.access_log import Write
+from agent_console.server.allowed import Allowed
 from agent_console.server.bad_credentials import BadCredentials
 from agent_console.server.client_address import TrustedProxies
-from agent_console.server.failures import add_failures, answer
+from agent_console.server.description import DescribedApp
+from agent_console.server.failures import ERROR_RESPONSES, add_failures, answer
 from agent_console.server.limits import BodyLimit
 from agent_console.server.metrics import add_metrics
+from agent_console.server.open_at_once import OpenAtOnce, StreamLimit
+from agent_console.server.overall_pace import Buckets, OverallPace
 from agent_console.server.pace import Pace
+from agent_console.server.passed_through import PassedThrough
+from agent_console.server.reception import Reception
 from agent_console.server.routes import add_routes
 from agent_console.server.stream import add_stream
 
 
 def add_health(app: FastAPI, backend: Backend) -> None:
-    @app.get("/healthz", tags=["health"], summary="The process lives.")
+    @app.get("/healthz", operation_id="healthz", tags=["health"], summary="The process lives.")
     async def healthz() -> dict[str, str]:
         return {"status": "alive", "version": __version__}
 
-    @app.get("/readyz", tags=["health"], summary="The database answers and has the right schema.")
+    @app.get(
+        "/readyz",
+        operation_id="readyz",
+        tags=["health"],
+        summary="The database answers and has the right schema.",
+        response_model=dict[str, str],
+        responses=ERROR_RESPONSES,
+    )
     async def readyz() -> JSONResponse:
         try:
             await backend.database.within_time(backend.ready())
@@ -34,29 +49,55 @@ def add_health(app: FastAPI, backend: Backend) -> None:
         return JSONResponse({"status": "ready"})
 
 
-def build_app(backend: Backend, *, trusted_proxies: Sequence[str] = ()) -> FastAPI:
+DEFAULT_ALLOWED = Allowed()
+TAGS = [{"name": noun, "description": told} for noun, told in NOUNS.items()] + [
+    {"name": "changes", "description": "Live streams of server-sent events."},
+    {"name": "health", "description": "Whether the server lives and can work."},
+]
+
+
+def build_app(
+    backend: Backend,
+    *,
+    trusted_proxies: Sequence[str] = (),
+    allowed: Allowed = DEFAULT_ALLOWED,
+    access_log: Write | None = None,
+) -> FastAPI:
+    """`access_log` is given a line for each request; without one nobody is told."""
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with duties_done(backend) as app.state.duties:
             yield
         await backend.close()
 
-    app = FastAPI(
+    app = DescribedApp(
         title="agent-console",
         version=__version__,
         summary="The control plane behind the console: pool, queue, conversations, policy, audit.",
         lifespan=lifespan,
         docs_url="/docs",
         redoc_url=None,
+        openapi_tags=TAGS,
+        # It would lead to whatever host the client says that we are.
+        redirect_slashes=False,
     )
     app.state.backend = backend
     app.state.trusted_proxies = TrustedProxies.of(trusted_proxies)
     app.state.bad_credentials = BadCredentials()
     app.state.pace = Pace()
+    app.state.credential_buckets = Buckets()
+    app.state.address_buckets = Buckets()
+    app.state.open_at_once = OpenAtOnce(allowed)
+    app.add_middleware(PassedThrough)
     app.add_middleware(BodyLimit)
     add_failures(app)
     add_health(app, backend)
     add_routes(app)
     add_stream(app)
     add_metrics(app)
+    # The last one is the first to see a request.
+    app.add_middleware(StreamLimit)
+    app.add_middleware(OverallPace, allowed=allowed)
+    app.add_middleware(Reception, write=access_log)
     return app

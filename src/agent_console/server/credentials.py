@@ -19,8 +19,9 @@ from agent_console.repository.operations import AnyOperation
 from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from agent_console.server import pace
-from agent_console.server.bad_credentials import BadCredentials, counted_address, tell, tell_failure
-from agent_console.server.client_address import TrustedProxies, read_address
+from agent_console.server.arrival import arrival_of
+from agent_console.server.bad_credentials import BadCredentials, tell, tell_failure
+from agent_console.server.client_address import read_address
 
 PROGRAM_LENGTH = 200
 
@@ -43,15 +44,9 @@ async def bad_credentials_of(request: Request) -> BadCredentials:
     return counting
 
 
-def _client_of(request: Request) -> str | None:
-    proxies: TrustedProxies = request.app.state.trusted_proxies
-    peer = request.client.host if request.client else None
-    return proxies.client_of(peer, request.headers.getlist("X-Forwarded-For"))
-
-
-def _place_of(request: Request) -> Place:
+def place_of(request: Request) -> Place:
     """What a stranger's program calls itself is kept short and plain."""
-    address = read_address(_client_of(request) or "")
+    address = read_address(arrival_of(request.scope).client or "")
     if isinstance(address, IPv6Address):
         # Without the name of a link of this machine, which says nothing elsewhere.
         address = IPv6Address(int(address))
@@ -63,7 +58,7 @@ def _place_of(request: Request) -> Place:
 @asynccontextmanager
 async def counted(request: Request, counting: BadCredentials, word: str | None) -> AsyncIterator[None]:
     """Refuse who is shut out; count what turns out to be bad. Without a word it is in the request's body."""
-    address = counted_address(_client_of(request))
+    address = arrival_of(request.scope).counted
     counting.refuse_blocked(address)
     try:
         yield
@@ -103,7 +98,7 @@ async def repository_for(
     backend: Backend = request.app.state.backend
     async with counted(request, counting, credential.credentials):
         identify = by_token(Secret.parse(credential.credentials))
-        yield PostgresRepository(backend, identify, place=_place_of(request))
+        yield PostgresRepository(backend, identify, place=place_of(request))
 
 
 async def public_repository(request: Request, counting: Counting) -> AsyncIterator[PostgresRepository]:
@@ -130,7 +125,7 @@ def keeps_pace(operation: AnyOperation, per_minute: int) -> Callable[..., Awaita
         if (refusal := counting.ask(operation.name, secret.hash, per_minute)) is None:
             return
         if refusal.first:
-            await pace.tell(repository, operation)
+            await pace.tell(repository, operation.name, per_minute)
         raise pace.too_often(operation, refusal)
 
     return keep

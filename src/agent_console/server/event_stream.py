@@ -7,6 +7,8 @@ from contextlib import suppress
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from agent_console.server.attended import until_gone
+
 # Whoever takes nothing for so long is gone, whatever their connection says.
 STUCK_SECONDS = 30.0
 # What comes while there is much leaves together.
@@ -42,7 +44,7 @@ class EventStream(Response):
         self.init_headers(HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gone = asyncio.create_task(_until_gone(receive))
+        gone = asyncio.create_task(until_gone(receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             with suppress(TimeoutError):
@@ -78,8 +80,3 @@ async def _next(events: Events) -> str | None:
 async def _send(send: Send, text: str, *, more: bool = True) -> None:
     async with asyncio.timeout(STUCK_SECONDS):
         await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -1,34 +1,48 @@
 """Every refusal leaves in one form: {code, message, hint, details}."""
 
-import logging
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 from starlette.exceptions import HTTPException
 
 from agent_console.domain.errors import (
     BadRequest,
     ConsoleError,
-    Internal,
     Invalid,
     JSONValue,
     NotFound,
     RateLimited,
     Unauthorized,
 )
-
-log = logging.getLogger("agent_console.server")
+from agent_console.server.attended import ClientGone
 
 
 class ErrorBody(BaseModel):
-    code: str
-    message: str
-    hint: str
-    details: dict[str, JsonValue]
+    """Every refusal. The answer's X-Request-Id names the request in the server's log."""
 
+    code: str = Field(description="One word for programs, such as not_found.")
+    message: str = Field(description="What is wrong, in a sentence.")
+    hint: str = Field(description="What to do next; may be empty.")
+    details: dict[str, JsonValue] = Field(description="Facts by name: fields, retry_after, request_id and others.")
+
+
+MEANINGS = {
+    400: "The request can't be read: no JSON, nested too deep, or an id of another kind.",
+    401: "No credential, or one that proves nothing.",
+    403: "Known, but without the right to it.",
+    404: "There is no such thing, or none that the caller may know of.",
+    408: "The body did not come in time.",
+    409: "The thing is not in the state that the request needs, or no longer the caller's.",
+    413: "The body is too large.",
+    422: "A value is outside its bounds; `details.fields` names each one.",
+    429: "Too much, too fast, or too many open at once; come back after `Retry-After` seconds.",
+    500: "The program is at fault; the server's log says more under `details.request_id`.",
+    503: "The database, or the agent that was asked for, can't be reached now.",
+    504: "No answer in time; whether a change was made is not known.",
+}
 
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     "default": {"model": ErrorBody, "description": "Refused; the body says why and what to do next."}
@@ -55,7 +69,15 @@ def outside_bounds(error: RequestValidationError) -> ConsoleError:
     return Invalid(f"Not acceptable: {named}.", hint="See details.", details={"fields": fields})
 
 
+CLIENT_GONE = 499
+
+
 def add_failures(app: FastAPI) -> None:
+    @app.exception_handler(ClientGone)
+    async def gone(request: Request, error: ClientGone) -> Response:
+        """Nobody reads it; the log tells it from an answer."""
+        return Response(status_code=CLIENT_GONE)
+
     @app.exception_handler(ConsoleError)
     async def refused(request: Request, error: ConsoleError) -> JSONResponse:
         return answer(error)
@@ -69,8 +91,3 @@ def add_failures(app: FastAPI) -> None:
         if error.status_code == NotFound.status:
             return answer(NotFound("There is nothing at this address.", hint="See /docs for what there is."))
         return answer(BadRequest(str(error.detail), hint="See /docs for what there is."), error.status_code)
-
-    @app.exception_handler(Exception)
-    async def broken(request: Request, error: Exception) -> JSONResponse:
-        log.exception("request failed: %s %s", request.method, request.url.path)
-        return answer(Internal("Something went wrong inside agent-console.", hint="The server's log says more."))

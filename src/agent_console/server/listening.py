@@ -4,16 +4,22 @@ import asyncio
 import errno
 import ipaddress
 import os
+import signal
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Sequence
 
 import uvicorn
+from fastapi import FastAPI
 
 from agent_console.domain.errors import ConfigError
 from agent_console.repository.postgres.repository import Backend
-from agent_console.server.app import build_app
+from agent_console.server.access_log import Write
+from agent_console.server.allowed import Allowed
+from agent_console.server.app import DEFAULT_ALLOWED, build_app
+from agent_console.server.bounded_http import BoundedHttp
 
 STREAMS_END_SECONDS = 2
 
@@ -54,9 +60,9 @@ def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
     return listening
 
 
-def address_of(listening: socket.socket) -> str:
+def address_of(listening: socket.socket, scheme: str = "http") -> str:
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def stop_with_parent(stop: Callable[[], None]) -> None:
@@ -70,6 +76,19 @@ def stop_with_parent(stop: Callable[[], None]) -> None:
     threading.Thread(target=watch, daemon=True, name="parent-watch").start()
 
 
+def http_config(app: FastAPI, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=BoundedHttp,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=STREAMS_END_SECONDS,
+        ssl_context_factory=None if tls is None else lambda _config, _usual: tls,
+    )
+
+
 def serve(
     dsn: str,
     *,
@@ -80,28 +99,33 @@ def serve(
     announce: Callable[[str], None],
     with_parent: bool = False,
     trusted_proxies: Sequence[str] = (),
+    tls: ssl.SSLContext | None = None,
+    allowed: Allowed = DEFAULT_ALLOWED,
+    access_log: Write | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `announce` is told the address once it can be used."""
-    if not is_loopback(host) and not plain_http:
+    if not is_loopback(host) and not plain_http and tls is None:
         raise ConfigError(
             f"Refusing to send credentials in the clear on {host}.",
-            hint="Listen on 127.0.0.1 behind a TLS proxy, or say --plain-http if the network is yours.",
+            hint="Give --tls-cert and --tls-key, listen on 127.0.0.1 behind a TLS proxy, "
+            "or say --plain-http if the network is yours.",
         )
     listening = listening_socket(host, port)
-    config = uvicorn.Config(
-        build_app(Backend(dsn, listen_dsn=listen_dsn, pool_size=8), trusted_proxies=trusted_proxies),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=STREAMS_END_SECONDS,
+    app = build_app(
+        Backend(dsn, listen_dsn=listen_dsn, pool_size=8),
+        trusted_proxies=trusted_proxies,
+        allowed=allowed,
+        access_log=access_log,
     )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(http_config(app, tls))
 
     def stop() -> None:
         server.should_exit = True
 
     if with_parent:
         stop_with_parent(stop)
-    announce(address_of(listening))
+    announce(address_of(listening, "http" if tls is None else "https"))
+    # The library sends itself the signal once more when it has ended; but whoever called us still has to put away
+    # what it started, such as a database.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     asyncio.run(server.serve(sockets=[listening]))

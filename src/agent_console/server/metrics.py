@@ -5,7 +5,7 @@ this machine: behind a proxy on the same machine, that is everybody.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,11 +13,13 @@ from fastapi import FastAPI, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_console.domain.agents import PoolStatus
+from agent_console.domain.duties import DutyState
 from agent_console.domain.queue_stats import QueueStats
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations import ME, POOL_STATUS
+from agent_console.repository.operations.duties import DUTIES_LIST
 from agent_console.repository.operations.explaining import QUEUE_STATS
-from agent_console.repository.postgres.duties import DutyRecord
+from agent_console.repository.postgres.duty_records import Records
 from agent_console.server.credentials import CallerRepository
 from agent_console.server.failures import ERROR_RESPONSES
 
@@ -105,18 +107,23 @@ def pool_family(pool: PoolStatus, team: str) -> Family:
     return agents
 
 
-def duty_families(duties: Mapping[str, DutyRecord]) -> list[Family]:
-    last = Family("agent_console_duty_last_round_timestamp_seconds", "gauge", "When a duty's last round ended.")
+def duty_families(records: Records, states: Iterable[DutyState]) -> list[Family]:
+    """What this process did, which adds up over all of them; and when somebody did it, which all tell alike."""
     rounds = Family("agent_console_duty_rounds_total", "counter", "Rounds of a duty in this process.")
-    failures = Family("agent_console_duty_failures_total", "counter", "Rounds of a duty that failed.")
-    rows = Family("agent_console_duty_rows_total", "counter", "Rows that a duty changed.")
-    for name, record in duties.items():
-        if record.last is not None:
-            last.add(record.last.ended_at.timestamp(), duty=name)
+    failures = Family("agent_console_duty_failures_total", "counter", "Rounds of a duty here that failed.")
+    rows = Family("agent_console_duty_rows_total", "counter", "Rows that a duty changed in this process.")
+    for name, record in records.items():
         rounds.add(record.rounds, duty=name)
         failures.add(record.failures, duty=name)
         rows.add(record.rows, duty=name)
-    return [last, rounds, failures, rows]
+    last = Family(
+        "agent_console_duty_last_run_timestamp_seconds", "gauge", "When any process last did a duty, 0 if never."
+    )
+    late = Family("agent_console_duty_late", "gauge", "1 when nobody has done a duty for too long.")
+    for state in states:
+        last.add(0.0 if state.done_at is None else state.done_at.timestamp(), duty=state.name)
+        late.add(float(state.late), duty=state.name)
+    return [rounds, failures, rows, last, late]
 
 
 class OpenStreams:
@@ -157,12 +164,13 @@ def add_metrics(app: FastAPI) -> None:
         # Asked first: whoever may not see the fleet is told so by it.
         pool = await repository.call(POOL_STATUS, Nothing())
         stats = await repository.call(QUEUE_STATS, Nothing())
+        duties = await repository.call(DUTIES_LIST, Nothing())
         team = (await repository.call(ME, Nothing())).team
         families = [
             *queue_families(stats, team),
             pool_family(pool, team),
             *database_families(stats),
-            *duty_families(request.app.state.duties),
+            *duty_families(request.app.state.duties, duties.items),
             Family("agent_console_open_streams", "gauge", "Live streams open in this process.").add(
                 streams["open"]
             ),

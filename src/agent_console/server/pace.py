@@ -87,17 +87,17 @@ def too_often(operation: AnyOperation, refusal: TooOften) -> RateLimited:
     )
 
 
-async def tell(repository: PostgresRepository, operation: AnyOperation) -> None:
+async def tell(repository: PostgresRepository, operation: str, per_minute: int) -> None:
     """Write down whom we refuse, once that is proved. The refusal holds whether or not it can be written."""
     try:
-        await repository.backend.database.within_time(_write(repository, operation))
+        await repository.backend.database.within_time(_write(repository, operation, per_minute))
     except (Unauthorized, Forbidden):
         raise
     except ConsoleError as error:
-        log.warning("a refusal of %s could not be written to the audit trail: %s", operation.name, error)
+        log.warning("a refusal of %s could not be written to the audit trail: %s", operation, error)
 
 
-async def _write(repository: PostgresRepository, operation: AnyOperation) -> None:
+async def _write(repository: PostgresRepository, operation: str, per_minute: int) -> None:
     async with repository.backend.database.changing() as connection:
         caller = await repository.identify(connection)
         at = (await connection.execute(select(func.now()))).scalar_one()
@@ -106,7 +106,7 @@ async def _write(repository: PostgresRepository, operation: AnyOperation) -> Non
             AUTH_RATE_LIMITED,
             whose[0],
             str(whose[1]),
-            {"operation": operation.name, "per_minute": operation.per_minute},
+            {"operation": operation, "per_minute": per_minute},
             decision=Decision.BLOCK,
         )
         await audit.append_for(connection, caller.team_id, audit.actor_of(caller, repository.place), event, at)

@@ -6,14 +6,20 @@ from functools import cache
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, FastAPI, Path, Query, Response
+from fastapi import Request as HttpRequest
 from pydantic import BaseModel, create_model
 from starlette.routing import BaseRoute
 
+from agent_console.domain.ids import Id
 from agent_console.domain.records import Request
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
 from agent_console.repository.postgres.repository import PostgresRepository
+from agent_console.server.allowed import ANSWER_SECONDS
+from agent_console.server.arrival import arrival_of
+from agent_console.server.attended import while_client_stays, within
 from agent_console.server.credentials import CallerRepository, PublicRepository, keeps_pace
 from agent_console.server.failures import ERROR_RESPONSES
+from agent_console.server.open_at_once import OpenAtOnce
 
 Endpoint = Callable[..., Coroutine[Any, Any, Response]]
 
@@ -40,25 +46,50 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
     rest = rest_of(operation)
     status = 201 if operation.created else 200
 
-    async def endpoint(repository: PostgresRepository, **given: Any) -> Response:
+    async def endpoint(http: HttpRequest, repository: PostgresRepository, **given: Any) -> Response:
         values = {name: given[name] for name in in_path}
         if rest is not None:
             values |= {name: getattr(given["rest"], name) for name in given["rest"].model_fields_set}
-        answer = await repository.call(operation, operation.request(**values))
+        async with within(ANSWER_SECONDS + operation.waits_seconds):
+            answer = await answer_of(operation, http, repository, operation.request(**values))
         accepted = operation.accepted is not None and operation.accepted(answer)
         return Response(answer.model_dump_json(), 202 if accepted else status, media_type="application/json")
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     of_whom = PublicRepository if operation.public else CallerRepository
-    parameters = [inspect.Parameter("repository", keyword, annotation=of_whom)]
+    parameters = [
+        inspect.Parameter("http", keyword, annotation=HttpRequest),
+        inspect.Parameter("repository", keyword, annotation=of_whom),
+    ]
     for name in in_path:
-        kind = operation.request.model_fields[name].annotation
-        parameters.append(inspect.Parameter(name, keyword, annotation=Annotated[kind, Path()]))
+        field = operation.request.model_fields[name]
+        told = Path(description=field.description or described(name, field.annotation))
+        parameters.append(inspect.Parameter(name, keyword, annotation=Annotated[field.annotation, told]))
     if rest is not None:
         place = Query() if operation.verb is Verb.GET else Body()
         parameters.append(inspect.Parameter("rest", keyword, annotation=Annotated[rest, place]))
     vars(endpoint)["__signature__"] = inspect.Signature(parameters)
     return endpoint
+
+
+def described(name: str, kind: object) -> str:
+    """An id speaks for itself; anything else is called what its field is called."""
+    if isinstance(kind, type) and issubclass(kind, Id):
+        return f"The id of {kind.noun}."
+    return f"The {name.replace('_', ' ')}."
+
+
+async def answer_of(
+    operation: AnyOperation, http: HttpRequest, repository: PostgresRepository, asked: Request
+) -> BaseModel:
+    """A long poll takes one of the caller's places and ends with its client; a change that was begun goes on."""
+    if getattr(asked, "wait_seconds", 0.0):
+        places: OpenAtOnce = http.app.state.open_at_once
+        with places.long_poll(arrival_of(http.scope)):
+            return await while_client_stays(http.receive, repository.call(operation, asked))
+    if operation.waits_seconds and not operation.changes:
+        return await while_client_stays(http.receive, repository.call(operation, asked))
+    return await repository.call(operation, asked)
 
 
 def _accepted(operation: AnyOperation) -> dict[int | str, dict[str, Any]]:

@@ -1,0 +1,29 @@
+"""How much one server takes from one caller: what an operator may set, and what is fixed."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Limits that hold whatever is asked for; 0 requests a minute is no limit. An address is counted as in
+    `bad_credentials`, and callers from this machine are not counted by address: behind a proxy that nobody named,
+    that is everybody."""
+
+    requests_per_minute: int = 6_000
+    """For each credential."""
+    address_requests_per_minute: int = 12_000
+    """For each address."""
+    streams: int = 20
+    """Open at once, for each credential."""
+    address_streams: int = 1_000
+    """Open at once, for each address."""
+    waiting: int = 100
+    """Long polls that wait at once, for each credential."""
+
+
+BODY_BYTES = 1_000_000
+BODY_SECONDS = 30.0
+BODY_DEPTH = 64
+HEAD_SECONDS = 30.0
+# On top of what an operation declares to wait. Whoever asks PostgreSQL is told after ten.
+ANSWER_SECONDS = 30.0
