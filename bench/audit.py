@@ -26,7 +26,7 @@ from agent_console.domain.ids import TeamId
 from agent_console.repository.operations.audit_trail import AUDIT_TAIL, AUDIT_VERIFY
 from agent_console.repository.port import Repository
 from agent_console.repository.postgres.repository import Backend, open_direct
-from agent_console.repository.postgres.sealing import EVERY_SECONDS, seal_acts
+from agent_console.repository.postgres.sealing import SEAL_ACTS, seal_acts
 
 ACTS = int(os.environ.get("BENCH_ACTS", "1000000"))
 AT_ONCE = 20_000
@@ -64,7 +64,7 @@ async def sealed(backend: Backend, wanted: int) -> float:
     """Acts sealed in a second, round after round as the duty does it."""
     began, done = time.perf_counter(), 0
     while done < wanted:
-        done += await seal_acts(backend)
+        done += await seal_acts(backend) or 0
     return done / (time.perf_counter() - began)
 
 
@@ -118,7 +118,7 @@ async def missed(dsn: str, backend: Backend, repository: Repository, team_id: Te
 async def seal_forever(backend: Backend) -> None:
     while True:
         await seal_acts(backend)
-        await asyncio.sleep(EVERY_SECONDS)
+        await asyncio.sleep(SEAL_ACTS.every_seconds)
 
 
 async def measure(administration: str) -> bool:

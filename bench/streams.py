@@ -114,7 +114,8 @@ def staged() -> Iterator[Stage]:
             connection.execute(TOKENS, (*facts, team_id))
             key = Secret.mint(team_id, agents[0])
             connection.execute("update agents set api_key_hash = %s where id = %s", (key.hash, agents[0]))
-        words = [sys.executable, "-m", "agent_console", "--dsn", with_role(dsn, APP), "serve", "--port", "0"]
+        words = [sys.executable, "-m", "agent_console", "--dsn", with_role(dsn, APP), "serve"]
+        words += ["--no-access-log", "--port", "0"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
             assert program.stdout is not None
             address = program.stdout.readline().strip()

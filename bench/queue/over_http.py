@@ -25,7 +25,7 @@ Beside it the same agents in one process without a server. {depth:,} queued."""
 @contextmanager
 def serving(dsn: str) -> Iterator[str]:
     """The program, as users start it; the value is its address."""
-    words = [sys.executable, "-m", "agent_console", "--dsn", dsn, "serve", "--port", "0"]
+    words = [sys.executable, "-m", "agent_console", "--dsn", dsn, "serve", "--no-access-log", "--port", "0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         try:

@@ -1,0 +1,242 @@
+"""The fleet proof: 200 real agents against one real server for ten minutes; whatever is lost is exit code 1.
+
+    python -m bench.fleet
+
+The agents live in eight processes and speak HTTP. 17 jobs come every second: reports with progress and lines, work
+of different length, mails, one that fails at its first try, and one that asks another agent, for half of which a
+person has to approve. That person is a script, which says no to every tenth. After a quarter of the time the
+server is killed and started again, after two fifths a process of agents is. At the end every job has to have ended
+as planned, no lease may have been lost but by those who were killed, every act has to be sealed, no duty may be
+late, and the memory of the server and of the agents has to be what it was in the middle.
+"""
+
+import asyncio
+import os
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import psycopg
+from bench.fleet_stage import AGENTS, Fleet, Processes, settled, staged
+
+from agent_console.domain.approvals import ApprovalQuery, Approving, Rejecting
+from agent_console.domain.errors import ConsoleError
+from agent_console.domain.ids import JobId
+from agent_console.domain.jobs import NewJob
+from agent_console.domain.many_jobs import NewJobs
+from agent_console.domain.records import Nothing
+from agent_console.repository.http.repository import HttpRepository
+from agent_console.repository.operations.approvals import APPROVALS_APPROVE, APPROVALS_LIST, APPROVALS_REJECT
+from agent_console.repository.operations.duties import DUTIES_LIST
+from agent_console.repository.operations.enqueueing import JOBS_CREATE_MANY
+
+SECONDS = float(os.environ.get("BENCH_SECONDS", "600"))
+EVERY_SECOND = ("ask", "flaky", *("report",) * 3, *("index",) * 6, *("mail",) * 6)
+JOBS_A_MINUTE = 1_000
+REJECTED_EVERY = 10
+SERVER_KILLED_AT, AGENTS_KILLED_AT = 0.25, 0.4
+KILLED = 0
+DRAIN_SECONDS = 180.0
+GROWTH_LIMIT = 1.1
+GROWTH_MEGABYTES = 5.0
+LOOK_SECONDS = 2.0
+
+# A job that was refused by a person fails, as planned; everything else succeeds, once.
+ENDED = """
+    select j.type, j.status, coalesce(j.error_code, ''), count(*)
+      from jobs j where j.id = any(%s) group by 1, 2, 3 order by 1, 2, 3
+"""
+UNFINISHED = "select count(*) from jobs where finished_at is null"
+ENDED_TWICE = """
+    select count(*)
+      from (select job_id from job_events where payload ->> 'to' in ('succeeded', 'failed')
+             group by job_id having count(*) > 1) as twice
+"""
+LEASES_LOST = """
+    select coalesce(payload ->> 'claimed_by', ''), count(*) from job_events
+     where message like '%lease expired%' group by 1
+"""
+WAITS = """
+    select extract(epoch from assigned_at - created_at)::float8 from jobs
+     where attempt = 1 and assigned_at is not null and run_id is null
+"""
+DECIDED = "select state, count(*) from approvals group by state"
+# The routes were made last before the agents were started.
+HEARD = "select count(*) from agent_runtime where last_heartbeat_at > (select max(created_at) from a2a_routes)"
+UNSEALED = "select (select count(*) from audit_log) - (select count(*) from audit_seals)"
+
+
+@dataclass
+class Story:
+    """What happened meanwhile."""
+
+    created: list[JobId] = field(default_factory=list)
+    decided: int = 0
+    memory: list[tuple[float, float, float]] = field(default_factory=list)
+
+
+async def insisted(ask: Callable[[], Awaitable[object]]) -> None:
+    """However often the server is away."""
+    while True:
+        try:
+            await ask()
+        except ConsoleError as error:
+            if error.status < 500:
+                raise
+            await asyncio.sleep(0.5)
+        else:
+            return
+
+
+async def create(creator: HttpRepository, story: Story, jobs: NewJobs) -> None:
+    story.created += (await creator.call(JOBS_CREATE_MANY, jobs)).ids
+
+
+async def feed(fleet: Fleet, story: Story, began: float) -> None:
+    """The same key again is the same job: what was asked for while the server died is asked for again."""
+    async with HttpRepository(fleet.address, fleet.creator) as creator:
+        for second in range(int(SECONDS)):
+            await asyncio.sleep(max(0.0, began + second - time.monotonic()))
+            jobs = tuple(
+                NewJob(type=kind, payload={"second": second}, idempotency_key=f"{second}:{place}")
+                for place, kind in enumerate(EVERY_SECOND)
+            )
+
+            await insisted(partial(create, creator, story, NewJobs(jobs=jobs)))
+
+
+async def decide(fleet: Fleet, story: Story) -> None:
+    async with HttpRepository(fleet.address, fleet.decider) as person:
+
+        async def decide_all() -> None:
+            for waiting in (await person.call(APPROVALS_LIST, ApprovalQuery())).items:
+                story.decided += 1
+                if story.decided % REJECTED_EVERY:
+                    yes = Approving(approval_id=waiting.id, digest_seen=waiting.digest)
+                    await person.call(APPROVALS_APPROVE, yes)
+                else:
+                    no = Rejecting(approval_id=waiting.id, digest_seen=waiting.digest, reason="not today")
+                    await person.call(APPROVALS_REJECT, no)
+
+        while True:
+            await insisted(decide_all)
+            await asyncio.sleep(0.5)
+
+
+async def watch(processes: Processes, story: Story, began: float) -> None:
+    while True:
+        story.memory.append((time.monotonic() - began, processes.server_megabytes(), processes.agents_megabytes()))
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def disturb(processes: Processes, began: float) -> None:
+    await asyncio.sleep(max(0.0, began + SERVER_KILLED_AT * SECONDS - time.monotonic()))
+    await asyncio.to_thread(processes.kill_server)
+    print(f"{time.monotonic() - began:>5.0f} s  the server was killed and started again", flush=True)
+    await asyncio.sleep(max(0.0, began + AGENTS_KILLED_AT * SECONDS - time.monotonic()))
+    await asyncio.to_thread(processes.kill_agents, KILLED)
+    print(f"{time.monotonic() - began:>5.0f} s  a process of agents was killed and started again", flush=True)
+
+
+async def drained(fleet: Fleet) -> float:
+    """How long it took until nothing was left to do, and to seal."""
+    began = time.monotonic()
+    while time.monotonic() - began < DRAIN_SECONDS:
+        if all([fleet.number(UNFINISHED) == 0, fleet.number(UNSEALED) == 0]):
+            break
+        await asyncio.sleep(0.5)
+    return time.monotonic() - began
+
+
+async def assembled(fleet: Fleet) -> None:
+    """Everybody has come: what starting so many programs costs is no part of the proof."""
+    began = time.monotonic()
+    while fleet.number(HEARD) < AGENTS:
+        assert time.monotonic() - began < DRAIN_SECONDS, "the agents did not come"
+        await asyncio.sleep(0.5)
+    print(f"      {AGENTS} agents are there, after {time.monotonic() - began:.0f} s", flush=True)
+
+
+async def lived(fleet: Fleet, processes: Processes) -> tuple[Story, float, list[str]]:
+    await assembled(fleet)
+    story, began = Story(), time.monotonic()
+    deciding = asyncio.create_task(decide(fleet, story))
+    watching = asyncio.create_task(watch(processes, story, began))
+    await asyncio.gather(feed(fleet, story, began), disturb(processes, began))
+    drain_seconds = await drained(fleet)
+    for task in (deciding, watching):
+        task.cancel()
+    await asyncio.gather(deciding, watching, return_exceptions=True)
+    async with HttpRepository(fleet.address, fleet.creator) as person:
+        late = [duty.name for duty in (await person.call(DUTIES_LIST, Nothing())).items if duty.late]
+    return story, drain_seconds, late
+
+
+def grown(samples: list[float]) -> bool:
+    """Whether the last third of them lies above the first."""
+    third = max(1, len(samples) // 3)
+    first, last = statistics.median(samples[:third]), statistics.median(samples[-third:])
+    return last > max(first * GROWTH_LIMIT, first + GROWTH_MEGABYTES)
+
+
+def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> list[str]:
+    """Prints the table; what is wrong."""
+    with psycopg.connect(fleet.dsn, autocommit=True) as connection:
+        ended = connection.execute(ENDED, (story.created,)).fetchall()
+        waits = sorted(float(wait) for (wait,) in connection.execute(WAITS).fetchall())
+        lost: dict[str, int] = dict(connection.execute(LEASES_LOST).fetchall())
+        decided: Counter[str] = Counter(dict(connection.execute(DECIDED).fetchall()))
+    print(f"\n{'type':<10}{'ended as':<24}{'jobs':>8}")
+    for kind, status, code, count in ended:
+        print(f"{kind:<10}{f'{status} {code}':<24}{count:>8,}")
+    counts = Counter({(kind, status): count for kind, status, _, count in ended})
+    planned = Counter(EVERY_SECOND)
+    seconds = len(story.created) // len(EVERY_SECOND)
+    by_killed = sum(count for name, count in lost.items() if name in fleet.killed)
+    without_fault = sum(lost.values()) - by_killed
+    memory = [sample for sample in story.memory if 0.5 * SECONDS <= sample[0] <= SECONDS]
+    p50, p99 = (1000 * waits[int(share * len(waits))] for share in (0.5, 0.99))
+    print(
+        f"\n{len(story.created):,} jobs in {SECONDS:.0f} s ({len(story.created) / SECONDS * 60:,.0f} a minute),"
+        f" {decided['approved']} delegations approved, {decided['rejected']} rejected\n"
+        f"waited for an agent: p50 {p50:.0f} ms, p99 {p99:.0f} ms;"
+        f" all done and sealed {drain_seconds:.0f} s after the last\n"
+        f"leases lost: {by_killed} by killed agents, {without_fault} without a fault"
+    )
+    for name, place in (("server", 1), ("agents", 2)):
+        middle, end = memory[0][place], memory[-1][place]
+        print(f"memory of the {name}: {middle:.0f} MB in the middle, {end:.0f} MB at the end")
+    asked = counts["ask", "succeeded"] + counts["ask", "failed"]
+    wrong = {
+        "fewer jobs than planned": len(story.created) < JOBS_A_MINUTE * SECONDS / 60,
+        "jobs that were not kept": sum(row[3] for row in ended) != len(set(story.created)),
+        "jobs that did not end": fleet.number(UNFINISHED) > 0,
+        "jobs that ended twice": fleet.number(ENDED_TWICE) > 0,
+        "jobs that failed": any(
+            counts[kind, "succeeded"] != planned[kind] * seconds for kind in planned if kind != "ask"
+        ),
+        "questions that were lost": asked != planned["ask"] * seconds,
+        "questions that failed": counts["ask", "failed"] != decided["rejected"],
+        "leases lost without a fault": without_fault > 0,
+        "acts without a seal": fleet.number(UNSEALED) > 0,
+        f"duties that are late: {', '.join(late)}": bool(late),
+        "the server's memory grew": grown([sample[1] for sample in memory]),
+        "the agents' memory grew": grown([sample[2] for sample in memory]),
+    }
+    return [sentence for sentence, is_so in wrong.items() if is_so]
+
+
+def main() -> int:
+    with staged() as dsn, settled(dsn) as (fleet, processes):
+        story, drain_seconds, late = asyncio.run(lived(fleet, processes))
+        problems = told(fleet, story, drain_seconds, late)
+    print("\nnothing was lost" if not problems else "\n" + "\n".join(f"WRONG: {problem}" for problem in problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
