@@ -1,0 +1,46 @@
+"""Policy files on disk: written for their owner alone and never over another, read no further than allowed."""
+
+from datetime import datetime
+from pathlib import Path
+
+from agent_console.domain.errors import Invalid, TooLarge
+from agent_console.domain.route_drafts import POLICY_FILE_BYTES
+from agent_console.tui.new_file import NewFile, unused_name
+
+UNCHANGED = "Nothing was changed."
+
+
+def write_policy(folder: Path, text: str, at: datetime) -> Path:
+    """A new file in the folder; the answer says which."""
+    try:
+        file = NewFile.begin(unused_name(folder, f"policy-{at:%Y%m%dT%H%M%S}", "yaml"))
+    except OSError as error:
+        raise Invalid(f"{folder.absolute()} can't be written to: {error.strerror or error}.") from error
+    try:
+        file.write(text)
+        file.keep()
+    except OSError as error:
+        file.drop()
+        raise Invalid(f"{file.path.absolute()} could not be written: {error.strerror or error}.") from error
+    return file.path.absolute()
+
+
+def read_policy_file(path: Path) -> str:
+    """One byte more than is allowed is enough to know."""
+    try:
+        # A pipe or a terminal would keep the reader waiting for ever.
+        if path.exists() and not path.is_file():
+            raise Invalid(f"{path} is no file.", hint=UNCHANGED)
+        with path.open("rb") as file:
+            content = file.read(POLICY_FILE_BYTES + 1)
+    except OSError as error:
+        raise Invalid(f"{path} can't be read: {error.strerror}.", hint=UNCHANGED) from error
+    except ValueError as error:
+        raise Invalid("That is no name of a file.", hint=UNCHANGED) from error
+    if len(content) > POLICY_FILE_BYTES:
+        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint=UNCHANGED)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise Invalid(f"Line {line} of {path} is not UTF-8 text.", hint=UNCHANGED) from error
