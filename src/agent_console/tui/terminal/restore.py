@@ -16,7 +16,7 @@ from typing import TypeAlias
 from textual.app import ReturnType
 
 from agent_console.domain.errors import ConsoleError
-from agent_console.tui.terminal import skeleton
+from agent_console.tui.terminal import calling, skeleton
 from agent_console.tui.terminal.crash_report import cause_of, crash_report, keep_crash_report, without_secrets
 from agent_console.tui.terminal.signal_watch import ending_on_signals
 from agent_console.tui.terminal.terminal_app import TerminalApp
@@ -84,7 +84,7 @@ def _restore(settings: LineSettings | None, *, holds_terminal: bool) -> None:
     """Put the terminal back, from any thread and without ever waiting for it."""
     skeleton.withdraw()
     if holds_terminal:
-        _write_without_waiting(2, RESTORED.encode())
+        _write_without_waiting(2, (calling.taken_back() + RESTORED).encode())
     if settings is not None:
         # In the background, setting the line would stop the process instead.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})

@@ -1,0 +1,1 @@
+"""The approvals pane: what waits for a person, and the decision."""

@@ -1,0 +1,287 @@
+"""Several requests of one agent to one other, decided together: each is read, each has its own decision."""
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any, ClassVar
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from agent_console.domain.approvals import Approval, ApprovalAsked, ApprovalListed, Approving, Rejecting
+from agent_console.domain.errors import CannotConnect, ConsoleError, DatabaseUnavailable, TimedOut
+from agent_console.domain.ids import ApprovalId
+from agent_console.repository.operations.approvals import APPROVALS_APPROVE, APPROVALS_GET, APPROVALS_REJECT
+from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.dialogs.approve_question import ApproveQuestion
+from agent_console.tui.dialogs.reject_form import ReasonForm
+from agent_console.tui.facts import FactSheet, Heading, Remark, SheetPart
+from agent_console.tui.panes.approvals.looks import pair_text, waits
+from agent_console.tui.panes.approvals.offer import GRACE_SECONDS, NO_CONNECTION, in_grace, may_decide
+from agent_console.tui.panes.approvals.sheet import DIGEST_SHOWN, request_parts
+from agent_console.tui.panes.pane import is_waiting
+from agent_console.tui.panes.stacked import StackedScreen
+from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.widgets.request_panel import RequestPanel
+
+MOST = 50
+READING, DECIDING = "reading", "deciding"
+SAID_SHOWN = 300
+UNSURE = (CannotConnect, DatabaseUnavailable, TimedOut)
+NOT_KNOWN = "? not known: the connection was lost while it was decided"
+
+
+class Phase(Enum):
+    READING = auto()
+    ASKING = auto()
+    DOING = auto()
+    STOPPING = auto()
+    ENDED = auto()
+
+
+class ApprovalBulkScreen(StackedScreen):
+    """Everything that is asked for stands here whole, one below the other, and is read to its end first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "approve", "Approve all", id="bulk.approve"),
+        Binding("r", "reject", "Reject all", id="bulk.reject"),
+        Binding("escape,q", "close", "Stop or leave", id="bulk.close"),
+        Binding("down,j", "read(1)", "Down", show=False, id="bulk.down"),
+        Binding("up,k", "read(-1)", "Up", show=False, id="bulk.up"),
+        Binding("pagedown,space", "page(1)", "Page down", show=False, id="bulk.page_down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="bulk.page_up"),
+        Binding("end,G", "last", "Last", show=False, id="bulk.last"),
+    ]
+
+    def __init__(
+        self, marked: tuple[ApprovalListed, ...], around: Surroundings, after: Callable[[bool], None]
+    ) -> None:
+        super().__init__(around)
+        self._marked = marked
+        self._after = after
+        self._read: dict[ApprovalId, Approval] = {}
+        self._outcomes: dict[ApprovalId, Content] = {}
+        self._told: Content = system_text("")
+        self._since: datetime = around.clock()
+        self._dialog: ModalScreen[Any] | None = None
+        self._menu = (False, False)
+        self.phase = Phase.READING
+        self._panel = RequestPanel(classes="request")
+        self._title = Static(system_text(""), classes="time")
+        self._bar = Static(system_text(""), classes="offer")
+
+    def body(self) -> ComposeResult:
+        yield self._title
+        yield self._panel
+        yield self._bar
+
+    @property
+    def crumb(self) -> str:
+        return f"{len(self._marked)} requests"
+
+    @property
+    def has_answer(self) -> bool:
+        return self.phase is not Phase.READING
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        match action:
+            case "approve":
+                return self._is_open and self._panel.end_seen
+            case "reject":
+                return self._is_open
+        return True
+
+    @property
+    def _is_open(self) -> bool:
+        return self.phase is Phase.ASKING and bool(self._left()) and may_decide(self.around.acting_as)
+
+    def _left(self) -> tuple[Approval, ...]:
+        """What was read and has no outcome yet, in the order of the list."""
+        read = (self._read.get(listed.id) for listed in self._marked)
+        return tuple(found for found in read if found is not None and found.id not in self._outcomes)
+
+    # What is seen
+
+    def step(self) -> None:
+        if self.phase is Phase.READING and not is_waiting(self, READING):
+            self._fetch()
+
+    def tick(self) -> None:
+        self._show()
+
+    def set_stale(self, stale: bool) -> None:
+        self._panel.set_stale(stale)
+        if stale:
+            self.workers.cancel_group(self, READING)
+            if isinstance(self._dialog, ApproveQuestion):
+                self._dialog.answer(False)
+        if self.is_mounted:
+            self._show()
+
+    def _show(self) -> None:
+        self._title.update(system_text(f"{len(self._marked)} × ", "bold") + pair_text(self._marked[0]))
+        self._panel.show(self._sheet())
+        told = self._told + system_text("\n") if self._told.plain else self._told
+        self._bar.update(told + self._words())
+        menu = (self._is_open, self._panel.end_seen)
+        if menu != self._menu:
+            self._menu = menu
+            self.refresh_bindings()
+
+    def _words(self) -> Content:
+        done = f"{len(self._outcomes)} of {len(self._marked)} done"
+        match self.phase:
+            case Phase.READING:
+                return system_text(f"Reading {len(self._read)} of {len(self._marked)} …", "$foreground-muted")
+            case Phase.DOING:
+                return system_text(f"{done}   Esc stops after this one", "bold")
+            case Phase.STOPPING:
+                return system_text(f"{done}   stopping …", "bold")
+            case Phase.ENDED:
+                return system_text(f"{done}   Esc leads back", "bold")
+        if not self.around.up:
+            return system_text(NO_CONNECTION, "$text-warning")
+        if not self._left():
+            return system_text("There is nothing left to decide.   Esc leads back", "bold")
+        if not self._panel.end_seen:
+            return system_text("Scroll to the end to approve: PgDn or End.   r rejects all", "$text-warning")
+        return system_text(f"a approves these {len(self._left())} (it asks again)   r rejects them", "bold")
+
+    def _sheet(self) -> FactSheet:
+        parts: list[SheetPart] = []
+        for place, listed in enumerate(self._marked, 1):
+            digest = f"digest {listed.digest[:DIGEST_SHOWN]}…"
+            parts.append(Heading(system_text(f"{place} of {len(self._marked)}  {listed.id}  {digest}", "bold")))
+            if (outcome := self._outcomes.get(listed.id)) is not None:
+                parts.append(Remark(outcome))
+            if (found := self._read.get(listed.id)) is not None:
+                parts += request_parts(found)
+        return FactSheet(tuple(parts))
+
+    @on(RequestPanel.EndSeen)
+    def _read_to_the_end(self) -> None:
+        self._show()
+
+    @work(group=READING)
+    async def _fetch(self) -> None:
+        try:
+            for listed in self._marked:
+                if listed.id not in self._read:
+                    await self._read_one(listed.id)
+        except UNSURE:
+            return
+        self.phase = Phase.ASKING
+        self._since = self.around.clock()
+        self._panel.read_anew()
+        self.set_timer(GRACE_SECONDS, self._show)
+        self._show()
+
+    async def _read_one(self, approval_id: ApprovalId) -> None:
+        try:
+            found = await self.around.link.call(APPROVALS_GET, ApprovalAsked(approval_id=approval_id))
+        except UNSURE:
+            raise
+        except ConsoleError as error:
+            self._outcomes[approval_id] = agent_text(f"✗ {error}", "$text-error", limit=SAID_SHOWN)
+            return
+        self._read[approval_id] = found
+        if not waits(found):
+            self._outcomes[approval_id] = system_text(f"- {found.state.value} already", "$foreground-muted")
+        elif found.begun_by_user_id is not None and found.begun_by_user_id == self._me:
+            self._outcomes[approval_id] = system_text("- yours: somebody else decides it", "$text-warning")
+
+    @property
+    def _me(self) -> object:
+        return None if self.around.link.me is None else self.around.link.me.user_id
+
+    # What is decided
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+
+    def _may_begin(self) -> bool:
+        return self._is_open and not in_grace(self._since, self.around.clock()) and not is_waiting(self, DECIDING)
+
+    def action_approve(self) -> None:
+        if self._may_begin() and self._panel.end_seen:
+            self._approve(self._left())
+
+    @work(group=DECIDING)
+    async def _approve(self, wanted: tuple[Approval, ...]) -> None:
+        question = system_text(f"Approve {len(wanted)} × ") + pair_text(wanted[0])
+        question += system_text("?   y approves, anything else doesn't.", "bold")
+        if await self._ask(ApproveQuestion(question, self.around.clock, GRACE_SECONDS)) is True:
+            await self._decide([(one.id, Approving(approval_id=one.id, digest_seen=one.digest)) for one in wanted])
+
+    def action_reject(self) -> None:
+        if self._may_begin():
+            self._reject(self._left())
+
+    @work(group=DECIDING)
+    async def _reject(self, wanted: tuple[Approval, ...]) -> None:
+        about = system_text(f"Reject {len(wanted)} × ", "bold") + pair_text(wanted[0])
+        said = await self._ask(ReasonForm(wanted[0], about, self.around.link))
+        if isinstance(said, Rejecting):
+            await self._decide(
+                [
+                    (one.id, Rejecting(approval_id=one.id, digest_seen=one.digest, reason=said.reason))
+                    for one in wanted
+                ]
+            )
+
+    async def _ask(self, dialog: ModalScreen[Any]) -> object:
+        self._dialog = dialog
+        try:
+            answer: object = await self.app.push_screen_wait(dialog)
+        finally:
+            self._dialog = None
+        return answer
+
+    async def _decide(self, decisions: list[tuple[ApprovalId, Approving | Rejecting]]) -> None:
+        """One after the other, each with the digest of what was read; a refusal of one is no refusal of all."""
+        self.phase = Phase.DOING
+        for approval_id, asked in decisions:
+            self._show()
+            try:
+                decided = await self._call(asked)
+                self._outcomes[approval_id] = system_text(f"✓ {decided.state.value}", "$text-success")
+            except UNSURE:
+                self._outcomes[approval_id] = system_text(NOT_KNOWN, "$text-error")
+                break
+            except ConsoleError as error:
+                self._outcomes[approval_id] = agent_text(f"✗ {error}", "$text-error", limit=SAID_SHOWN)
+            if self.phase is Phase.STOPPING:
+                break
+        self.phase = Phase.ENDED
+        self._show()
+
+    async def _call(self, asked: Approving | Rejecting) -> Approval:
+        if isinstance(asked, Approving):
+            return await self.around.link.call(APPROVALS_APPROVE, asked)
+        return await self.around.link.call(APPROVALS_REJECT, asked)
+
+    # Keys
+
+    def action_close(self) -> None:
+        """Never in the middle of a decision: what is told to be done is what was done."""
+        match self.phase:
+            case Phase.DOING:
+                self.phase = Phase.STOPPING
+                self._show()
+            case Phase.READING | Phase.ASKING | Phase.ENDED:
+                self._after(self.phase is Phase.ENDED)
+                self.dismiss(None)
+
+    def action_read(self, direction: int) -> None:
+        self._panel.scroll_relative(y=direction, animate=False)
+
+    def action_page(self, direction: int) -> None:
+        move = self._panel.scroll_page_down if direction > 0 else self._panel.scroll_page_up
+        move(animate=False)
+
+    def action_last(self) -> None:
+        self._panel.scroll_end(animate=False)
