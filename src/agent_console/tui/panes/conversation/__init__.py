@@ -1,0 +1,1 @@
+"""A thread as a conversation: pages by seq in both directions, search, and writing."""

@@ -1,0 +1,1 @@
+"""Runs: their lists, one run, and the tree of who asked whom."""
