@@ -1,0 +1,1 @@
+"""The audit pane: the trail as it grows, its filters and its proof."""

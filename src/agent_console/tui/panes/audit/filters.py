@@ -1,0 +1,131 @@
+"""What somebody types to see only a part of the audit trail, and the same in words."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from pydantic import ValidationError
+
+from agent_console.domain.audit_trail import SHOWN_DAYS, AuditFilter
+from agent_console.domain.errors import Invalid, WrongId
+from agent_console.domain.ids import AgentId, Id, UserId
+from agent_console.domain.records import shown_time
+from agent_console.tui.panes.audit.looks import THINGS
+
+Seen = Mapping[str, Id]
+"""Whose acts were seen so far, by name."""
+
+HINT = "who: action: on: thread: run: decision: since: until:   such as who:me action:job. since:2h"
+_PART = re.compile(r"(?P<name>[a-z]+):(?P<value>.+)", re.DOTALL)
+_SPAN = re.compile(r"(?P<count>\d{1,6})(?P<unit>[smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_PLAIN = {"action": "action", "thread": "thread_id", "run": "run_id", "decision": "decision"}
+
+
+def read_filter(text: str, now: datetime, seen: Seen, me: UserId | None = None) -> AuditFilter:
+    """Every part is `name:value`; names of people with blanks stand in quotes. Raises Invalid with what to do."""
+    wanted: dict[str, object] = {}
+    for part in _parts(text):
+        wanted |= _field(part, now, seen, me)
+    try:
+        return AuditFilter.model_validate(wanted)
+    except WrongId as error:
+        raise Invalid(error.message, hint=error.hint) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = " ".join(str(place) for place in first["loc"])
+        raise Invalid(f"{where or 'The filter'}: {first['msg']}", hint=HINT) from error
+
+
+def _parts(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Invalid("A quote is not closed.", hint=HINT) from error
+
+
+def _field(part: str, now: datetime, seen: Seen, me: UserId | None) -> dict[str, object]:
+    found = _PART.fullmatch(part)
+    if found is None:
+        raise Invalid(f"{part} does not say what it is to match.", hint=HINT)
+    name, value = found["name"], found["value"]
+    match name:
+        case "who":
+            return _who(value, seen, me)
+        case "on":
+            return _on(value)
+        case "since" | "until":
+            return {name: _moment(value, now)}
+    if name not in _PLAIN:
+        raise Invalid(f"There is no {name}: here.", hint=HINT)
+    return {_PLAIN[name]: value}
+
+
+def _who(value: str, seen: Seen, me: UserId | None) -> dict[str, object]:
+    if value == "me" and me is not None:
+        return {"actor_user_id": me}
+    folded = {name.casefold(): who for name, who in seen.items()}
+    match folded.get(value.casefold()):
+        case AgentId() as agent_id:
+            return {"actor_agent_id": agent_id}
+        case UserId() as user_id:
+            return {"actor_user_id": user_id}
+    kinds: dict[str, type[Id]] = {"actor_agent_id": AgentId, "actor_user_id": UserId}
+    for field, kind in kinds.items():
+        if value.startswith(f"{kind.prefix}_"):
+            return {field: kind.parse(value)}
+    raise Invalid(f"No act of {value} is in the list so far.", hint="Give the id, usr_… or agt_….")
+
+
+def _on(value: str) -> dict[str, object]:
+    """A type such as job, or one thing by its id, which tells the type too: by both it is found at once."""
+    for resource_type, kind in THINGS.values():
+        if value.startswith(f"{kind.prefix}_"):
+            return {"resource_type": resource_type, "resource_id": value}
+    return {"resource_id" if "_" in value and len(value) > 26 else "resource_type": value}
+
+
+def _moment(value: str, now: datetime) -> datetime:
+    """So long ago, or a time; without a zone it is UTC, as everything that is shown."""
+    if (found := _SPAN.fullmatch(value)) is not None:
+        return now - timedelta(seconds=int(found["count"]) * _SECONDS[found["unit"]])
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise Invalid(f"{value} is no time.", hint="Such as since:2h or since:2026-03-01T03:00") from error
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def filter_words(
+    wanted: AuditFilter, seen: Seen, me: UserId | None = None, *, any_time: str = f"last {SHOWN_DAYS} days"
+) -> str:
+    """What is searched, in words; `any_time` is what it means when no time was asked for."""
+    names = {str(who): name for name, who in seen.items()} | ({str(me): "me"} if me is not None else {})
+    said = []
+    for name, value in wanted:
+        if value is None or name in ("since", "until", "limit", "after"):
+            continue
+        words = names.get(str(value), str(value))
+        said.append(f"{_SAID.get(name, name)}:{words}")
+    return "  ".join([*said, _span_words(wanted) or any_time])
+
+
+_SAID = {
+    "actor_user_id": "who",
+    "actor_agent_id": "who",
+    "resource_type": "on",
+    "resource_id": "on",
+    "thread_id": "thread",
+    "run_id": "run",
+}
+
+
+def _span_words(wanted: AuditFilter) -> str:
+    if wanted.since is not None and wanted.until is not None:
+        return f"{shown_time(wanted.since)} to {shown_time(wanted.until)}"
+    if wanted.since is not None:
+        return f"since {shown_time(wanted.since)}"
+    if wanted.until is not None:
+        return f"{SHOWN_DAYS} days before {shown_time(wanted.until)}"
+    return ""

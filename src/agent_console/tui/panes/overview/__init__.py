@@ -1,0 +1,1 @@
+"""The overview: what needs somebody, and how everything goes."""

@@ -1,0 +1,100 @@
+"""How the course of the fleet is kept and drawn: true scales, and gaps where nobody looked."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from agent_console.domain.queue_stats import QueueStats, QueueTotals, StatusCount
+from agent_console.domain.states import JobStatus
+from agent_console.tui.history import MOST, SPAN, History, Sample, Stretch
+from agent_console.tui.widgets.sparkline import bar, bucketed, sparkline
+from tests.support.fleet import AT
+
+MINUTE = timedelta(minutes=1)
+
+
+def totals(completions: int = 0, claims: int = 0, waited: float = 0.0) -> QueueTotals:
+    return QueueTotals(
+        created=0, claims=claims, completions=completions, failures=0, retries=0, dead_letters=0, cancellations=0,
+        lease_losses=0, claim_wait_seconds=waited,
+    )  # fmt: skip
+
+
+def stats(at: datetime, of: QueueTotals, oldest: float | None = None) -> QueueStats:
+    return QueueStats(
+        by_status=tuple(StatusCount(status=status, jobs=0) for status in JobStatus),
+        by_type=(), types_capped=False, by_lane=(), lanes_capped=False, oldest_queued_at=None,
+        oldest_queued_seconds=oldest, totals=of, average_claim_wait_seconds=None, oldest_transaction_seconds=None,
+        hidden_transactions=0, oldest_snapshot_transactions=0, warnings=(), at=at,
+    )  # fmt: skip
+
+
+def looked(*looks: tuple[float, QueueTotals], lag: float | None = None) -> History:
+    """Looks so many seconds after AT."""
+    history = History()
+    for seconds, of in looks:
+        at = AT + timedelta(seconds=seconds)
+        history = history.with_sample(Sample(at, stats(at, of, oldest=seconds), lag))
+    return history
+
+
+def test_a_rate_is_what_came_between_two_looks() -> None:
+    history = looked((0, totals(10)), (5, totals(12)), (10, totals(12)))
+
+    assert [stretch.value for stretch in history.rates("completions")] == [24.0, 0.0]
+    assert [stretch.value for stretch in history.oldest_waits()] == [5.0, 10.0]
+    assert [stretch.value for stretch in looked((0, totals()), (5, totals()), lag=0.5).lags()] == [0.5]
+
+
+def test_what_nobody_saw_is_a_gap_and_so_is_another_database() -> None:
+    lost = looked((0, totals(10)), (5, totals(11)), (125, totals(400)), (130, totals(401)))
+    restored = looked((0, totals(10)), (5, totals(3)), (10, totals(4)))
+
+    assert [(stretch.begins - AT).seconds for stretch in lost.rates("completions")] == [0, 125]
+    assert [stretch.value for stretch in restored.rates("completions")] == [12.0]
+
+
+def test_a_claim_wait_is_the_mean_of_what_was_claimed() -> None:
+    history = looked((0, totals(0, 2, 1.0)), (5, totals(0, 6, 9.0)), (10, totals(0, 6, 9.0)))
+
+    assert [stretch.value for stretch in history.claim_waits()] == [2.0]
+
+
+def test_the_history_is_bounded_in_time_and_in_number() -> None:
+    long, often = History(), History()
+    for number in range(400):
+        at = AT + timedelta(seconds=5 * number)
+        long = long.with_sample(Sample(at, stats(at, totals())))
+    for number in range(MOST + 50):
+        at = AT + timedelta(milliseconds=number)
+        often = often.with_sample(Sample(at, stats(at, totals())))
+
+    assert long.samples[-1].at - long.samples[0].at <= SPAN + MINUTE
+    assert len(often.samples) == MOST
+
+
+def test_a_bucket_is_the_mean_of_what_is_known_of_it() -> None:
+    now = AT + 4 * MINUTE
+    known = (
+        Stretch(AT, AT + MINUTE, 6.0),
+        Stretch(AT + 2 * MINUTE, AT + 2.5 * MINUTE, 10.0),
+        Stretch(AT + 2.5 * MINUTE, AT + 3.5 * MINUTE, 2.0),
+    )
+
+    assert bucketed(known, now, 4 * MINUTE, 4) == (6.0, None, 6.0, 2.0)
+    assert bucketed(known, now, 4 * MINUTE, 2)[1] == pytest.approx(14 / 3)
+    assert bucketed(known, now + 10 * MINUTE, 4 * MINUTE, 2) == (None, None)
+
+
+def test_a_line_goes_from_nothing_to_its_highest_and_shows_gaps() -> None:
+    assert sparkline([0.0, 1.0, 4.0, 8.0, None]) == "▁▂▅█·"
+    assert sparkline([0.0, 0.0]) == "▁▁"
+    assert sparkline([0.001, 1000.0]) == "▂█", "a little is more than nothing"
+    assert sparkline([]) == ""
+
+
+def test_a_bar_is_a_part_of_a_whole() -> None:
+    assert bar(1, 2, 4) == "━━┈┈"
+    assert bar(3, 8, 4) == "━╸┈┈"
+    assert bar(1, 1_000_000, 4) == "╸┈┈┈"
+    assert (bar(0, 10, 4), bar(3, 0, 4), bar(20, 10, 4)) == ("┈┈┈┈", "┈┈┈┈", "━━━━")
