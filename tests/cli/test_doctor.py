@@ -9,6 +9,7 @@ from agent_console.domain.duties import DUTY_RULES
 from tests.cli.program import agent_console
 from tests.support.fleet import Fleet
 from tests.support.warm_start import PROGRAMS
+from tests.tui_terminal.real_terminal import RealTerminal
 
 pytestmark = pytest.mark.xdist_group(PROGRAMS)
 
@@ -74,3 +75,29 @@ def test_a_configuration_that_others_can_read_and_a_key_for_two_things_are_told(
     found = {finding["what"]: finding for finding in json.loads(told.out)}
     assert found["file"]["advice"] == f"Others can read it: chmod 600 {file}"
     assert "list.act" in found["keymap"]["value"]
+
+
+def test_in_a_real_terminal_it_tells_what_that_can_do(tmp_path: Path) -> None:
+    terminal = RealTerminal(
+        ["-m", "agent_console", "doctor"],
+        (72, 24),
+        HOME=str(tmp_path),
+        LC_ALL="C.UTF-8",
+        COLORTERM="",
+        TMUX="socket",
+        SSH_CONNECTION="192.0.2.7 1 192.0.2.8 22",
+        AGENT_CONSOLE_DSN=NOBODY,
+    )
+    try:
+        code = terminal.end()
+    finally:
+        terminal.close()
+
+    lines = [line.split() for line in terminal.received.splitlines()]
+    assert code == 1
+    assert ["✓", "TERM", "xterm-256color"] in lines
+    assert ["✓", "colours", "256"] in lines
+    assert ["!", "size", "72x24"] in lines
+    assert ["✓", "letters", "UTF-8"] in lines
+    assert ["✓", "inside", "tmux"] in lines
+    assert "ssh -C" in terminal.received

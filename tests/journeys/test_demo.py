@@ -34,6 +34,14 @@ def console(machine: Path) -> Iterator[Terminal]:
         yield opened
 
 
+def start_demo(console: Terminal) -> None:
+    """Up to the list of agents; the first thing one sees is what needs attention."""
+    console.start("demo")
+    console.wait_for("Needs attention", "✓ connected")
+    console.press("2")
+    console.wait_for(*READY)
+
+
 def leave(console: Terminal) -> None:
     console.press("q")
     console.wait_for_end(0)
@@ -44,16 +52,18 @@ def leave(console: Terminal) -> None:
 def test_a_first_look_around(console: Terminal) -> None:
     console.start("demo")
     console.wait_for("agent-console", within=FIRST_FRAME_WITHIN)
-    console.wait_for(*READY, "● 6 running", "10")
+    console.wait_for("✓ connected", "Needs attention", "▲ agent error")
+    console.press("2")
+    console.wait_for(*READY, "10")
 
     console.press("3")
-    console.wait_for("25 all jobs", "◑ assigned")
+    console.wait_for("30 all jobs", "◑ assigned")
     console.press("Enter")
     console.wait_for("payload, as given", "esc Back")
     console.press("Escape")
-    console.wait_for("25 all jobs")
+    console.wait_for("30 all jobs")
     console.press("?")
-    console.wait_for("Keys that work here")
+    console.wait_for("Esc closes", "Its audit trail")
     console.press("2")
     console.wait_for("Agents 10")
     assert console.is_alternate()
@@ -73,20 +83,19 @@ def first_agent(console: Terminal) -> str:
 
 
 def test_a_second_start_finds_what_the_first_has_left(console: Terminal, machine: Path) -> None:
-    console.start("demo")
+    start_demo(console)
     first = first_agent(console)
     leave(console)
 
     with terminal(machine) as again:
-        again.start("demo")
+        start_demo(again)
         second = first_agent(again)
 
     assert second == first
 
 
 def test_a_database_killed_under_it_is_brought_back(console: Terminal) -> None:
-    console.start("demo")
-    console.wait_for(*READY)
+    start_demo(console)
     server = int((console.data / "demo/data/postmaster.pid").read_text().split()[0])
 
     os.kill(server, signal.SIGKILL)
@@ -97,8 +106,7 @@ def test_a_database_killed_under_it_is_brought_back(console: Terminal) -> None:
 
 
 def test_pasted_text_is_no_key_and_no_size_breaks_it(console: Terminal) -> None:
-    console.start("demo")
-    console.wait_for(*READY)
+    start_demo(console)
 
     console.paste("3f?q")
     console.press("Down")
@@ -108,15 +116,14 @@ def test_pasted_text_is_no_key_and_no_size_breaks_it(console: Terminal) -> None:
     for width, height in ((60, 20), (200, 60), (40, 10), (120, 40), (81, 23), (60, 20), (199, 59), (80, 24)) * 3:
         console.resize(width, height)
     console.press("3")
-    console.wait_for("25 all jobs", "f Filter")
+    console.wait_for("30 all jobs", "? Help")
 
     leave(console)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_gives_the_terminal_back(console: Terminal, number: signal.Signals) -> None:
-    console.start("demo")
-    console.wait_for(*READY)
+    start_demo(console)
 
     console.signal(number)
 

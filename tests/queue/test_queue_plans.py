@@ -107,7 +107,7 @@ def test_a_turn_reads_its_own_job_and_the_heads_of_its_lanes(
     looked_at = lanes * (count + MORE) + 2 * count
     assert reads.entries["jobs_claim_order_idx"] <= looked_at
     assert reads.rows["jobs"] <= looked_at + 20 * count
-    # Whoever has just ended one has room for one: what it ended since the oldest snapshot is not walked to see that.
+    # Whoever has just ended one has room for one: what it ended before is not walked to see that.
     assert reads.entries["jobs_held_idx"] == 0
     assert reads.rows["job_events"] == 0
 

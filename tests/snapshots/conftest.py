@@ -60,3 +60,13 @@ def still_fleet(templates: TemplateDatabase) -> Iterator[Fleet]:
     with Fleet(templates.cluster.dsn(name)) as fleet:
         yield fleet
     templates.drop(name)
+
+
+@pytest.fixture(scope="session")
+def still_story(templates: TemplateDatabase, story_template: str) -> Iterator[Fleet]:
+    """The fixed fleet with its conversations, shared by every picture that does not change them."""
+    name = "still_story"
+    templates.clone(story_template, name)
+    with Fleet(templates.cluster.dsn(name)) as fleet:
+        yield fleet
+    templates.drop(name)

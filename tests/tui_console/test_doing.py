@@ -8,6 +8,7 @@ from agent_console.domain.records import Record
 from agent_console.domain.team_settings import Setting
 from agent_console.repository.operations import JOBS_CREATE, JOBS_LIST, OPERATIONS
 from agent_console.repository.operations.people import SETTINGS_SET
+from agent_console.repository.operations.threads import THREADS_PARTICIPANTS
 from agent_console.tui.actions import list_actions, row_actions
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs.action_menu import ActionMenu
@@ -36,30 +37,28 @@ class Typed(Record):
     type: str
 
 
-LISTS = ("agents", "jobs", "sessions", *MORE)
-# Conversations, policy and audit get panes of their own; until then they are on the command line and in the API.
-WITHOUT_A_PANE = frozenset({"threads", "messages", "runs", "routes", "approvals", "audit"})
+LISTS = ("approvals", "agents", "audit", "jobs", "routes", "sessions", "threads", *MORE)
+LISTINGS = (*map(listing_of, LISTS), THREADS_PARTICIPANTS)
 
 
 def test_every_change_a_person_can_make_is_in_the_console() -> None:
     reachable = {
         action.operation.name
-        for noun in LISTS
-        for action in (*row_actions(listing_of(noun), Role.ADMIN), *list_actions(listing_of(noun), Role.ADMIN))
+        for listing in LISTINGS
+        for action in (*row_actions(listing, Role.ADMIN), *list_actions(listing, Role.ADMIN))
     }
     for_people = {
         operation.name
         for operation in OPERATIONS
         if operation.changes and not operation.public and operation.permission != "act_as_agent"
-        if operation.noun not in WITHOUT_A_PANE
     }
 
     assert for_people - reachable == set()
 
 
 def test_a_viewer_is_offered_next_to_nothing() -> None:
-    for noun in LISTS:
-        for action in (*row_actions(listing_of(noun), Role.VIEWER), *list_actions(listing_of(noun), Role.VIEWER)):
+    for listing in LISTINGS:
+        for action in (*row_actions(listing, Role.VIEWER), *list_actions(listing, Role.VIEWER)):
             assert action.operation.permission is None, action.operation.name
 
 

@@ -84,7 +84,7 @@ async def test_help_lists_the_keys_of_where_it_was_asked_for(fleet: Fleet) -> No
 
         assert isinstance(app.screen, HelpScreen)
         assert "Mark all or none" in on_agents
-        assert ("Filter" in on_agents, "Filter" in on_jobs) == (False, True)
+        assert ("Group" in on_agents, "Group" in on_jobs) == (False, True)
         assert "Back" in on_one_job
         assert "Mark all or none" not in on_one_job
 
@@ -159,7 +159,7 @@ async def test_no_column_of_the_queue_leaves_a_narrow_screen(fleet: Fleet) -> No
 
         await press(pilot, "3")
 
-        assert shown_text(app).splitlines()[2].split()[-1] == "Age"
+        assert shown_text(app).splitlines()[3].split()[-1] == "Age"
 
 
 async def test_why_a_job_failed_can_be_read_on_eighty_columns(fleet: Fleet) -> None:

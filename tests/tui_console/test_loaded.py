@@ -168,3 +168,32 @@ def test_no_order_of_pages_of_a_changing_list_shows_a_gap_or_a_repeat(descending
             assert shown == sorted(set(shown), reverse=descending), "in order, each once"
             between = {number for number in never_hidden if shown and min(shown) <= number <= max(shown)}
             assert between <= set(shown), "nothing that was there all the time is missing in between"
+
+
+def found(*numbers: int, to: int) -> Page[Listed]:
+    """A page of a filtered list: it looked further than it found."""
+    return Page[Listed](items=tuple(map(listed, numbers)), next=str(JobId(int=to)))
+
+
+def test_a_page_that_found_nothing_goes_on_where_it_looked_last() -> None:
+    nothing = Loaded[Listed](True).merged(None, found(to=900))
+
+    assert (numbers(nothing), nothing.complete, nothing.last_before(0)) == ([], False, str(JobId(int=900)))
+
+    more = nothing.merged(str(JobId(int=900)), found(850, to=800)).merged(str(JobId(int=800)), page(7, more=False))
+
+    assert (numbers(more), more.complete) == ([850, 7], True)
+
+
+def test_looking_again_at_the_top_forgets_nothing_that_was_found_below() -> None:
+    everything = Loaded[Listed](True).merged(None, found(to=900)).merged(str(JobId(int=900)), page(7, more=False))
+
+    again = everything.merged(None, found(950, to=901))
+
+    assert (numbers(again), again.complete) == ([950, 7], True)
+
+
+def test_a_page_of_a_list_that_was_begun_anew_is_not_put_in() -> None:
+    begun = Loaded[Listed](True).merged(None, found(to=900))
+
+    assert begun.merged(str(JobId(int=100)), page(7, more=False)) == begun

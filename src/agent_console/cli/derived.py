@@ -20,6 +20,7 @@ from agent_console.cli.policy_files import POLICY_COMMANDS
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
 from agent_console.domain.ids import Id
+from agent_console.domain.records import Page, PageRequest, Record, Request
 from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
 from agent_console.repository.operations.fields import (
     default_of,
@@ -32,6 +33,7 @@ from agent_console.repository.operations.fields import (
 
 if TYPE_CHECKING:
     from agent_console.config import Settings
+    from agent_console.repository.port import Repository
 
 Load = Callable[[], "Settings"]
 BY_HAND: Mapping[str, Callable[[Load], Callable[..., None]]] = {**POLICY_COMMANDS, **AUDIT_COMMANDS}
@@ -69,7 +71,7 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
                     if operation.batched:
                         worked = await in_batches(repository, operation, request)
                         return worked.answer, INTERRUPTED if worked.stopped else 0
-                    return await repository.call(operation, request), 0
+                    return await filled_page(repository, operation, request), 0
 
             answer, code = wait_for(ask())
             _print(operation, answer, output)
@@ -81,6 +83,18 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     form = inspect.Parameter("output", keyword, annotation=Annotated[OutputForm, FORM], default=OutputForm.TABLE)
     vars(command)["__signature__"] = inspect.Signature([*parameters_of(operation), form])
     return command
+
+
+async def filled_page(repository: "Repository", operation: AnyOperation, request: Request) -> BaseModel:
+    """The answer. A filtered page that found little in much is filled up: who reads a table sees whole pages."""
+    answer: BaseModel = await repository.call(operation, request)
+    if not isinstance(request, PageRequest) or not getattr(request, "filter", None):
+        return answer
+    while isinstance(answer, Page) and answer.next is not None and len(answer.items) < request.limit:
+        rest = {"after": answer.next, "limit": request.limit - len(answer.items)}
+        more: Page[Record] = await repository.call(operation, request.model_copy(update=rest))
+        answer = answer.model_copy(update={"items": answer.items + more.items, "next": more.next})
+    return answer
 
 
 def parameters_of(operation: AnyOperation) -> list[inspect.Parameter]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 
+KEY_FILE_VARIABLE = "AGENT_CONSOLE_SERVER_KEY_FILE"
+_own_key_files: set[str] = set()
+
 
 @dataclass(frozen=True)
 class LocalDatabase:
@@ -125,11 +128,18 @@ async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]
         administration = server.dsn()
         await asyncio.to_thread(migrate, administration)
         # Credentials of connectors are sealed with a key that lives beside the database, never in it.
-        os.environ.setdefault("AGENT_CONSOLE_SERVER_KEY_FILE", str(ensure_key_file(folder / "server.key")))
+        use_key_file(str(ensure_key_file(folder / "server.key")))
         yield LocalDatabase(administration, with_role(administration, APP))
     finally:
         say("Stopping …")
         await asyncio.to_thread(holding.__exit__, None, None, None)
+
+
+def use_key_file(path: str) -> None:
+    """Whose database is open says which key. What the user has set stays; what another database set does not."""
+    if os.environ.get(KEY_FILE_VARIABLE, "") in ("", *_own_key_files):
+        os.environ[KEY_FILE_VARIABLE] = path
+        _own_key_files.add(path)
 
 
 async def _first_team(database: LocalDatabase) -> None:

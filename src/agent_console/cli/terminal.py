@@ -14,6 +14,7 @@ from agent_console.config.glance import glance
 if TYPE_CHECKING:
     from agent_console.config import Settings
     from agent_console.repository.port import Repository
+    from agent_console.tui.setup import Setup
 
 Say = Callable[[str], None]
 Opening = Callable[["Settings", Say], "AbstractAsyncContextManager[Repository]"]
@@ -62,22 +63,14 @@ def open_console(options: Mapping[str, object], opening: Opening, *, name: str |
     if looks.theme == "mono":
         os.environ["NO_COLOR"] = "1"
     from agent_console.tui.app import ConsoleApp
-    from agent_console.tui.setup import Setup
     from agent_console.tui.terminal.restore import run_restoring
 
-    def prepare() -> Setup:
-        settings = load(options)
-        return Setup(
-            opening=lambda say: opening(settings, say),
-            profile=name or settings.profile.label,
-            production=settings.profile.production,
-            colour=settings.profile.colour,
-            read_only=settings.profile.read_only,
-            theme=settings.theme,
-            keymap=settings.keymap,
-        )
+    def prepare() -> "Setup":
+        from agent_console.cli.places import setup_from
 
-    app = ConsoleApp(prepare, theme_name=looks.theme)
+        return setup_from(options, opening, name=name)
+
+    app = ConsoleApp(prepare, theme_name=looks.theme, bell=looks.bell)
     code = run_restoring(app, state_folder(create=True), mouse=looks.mouse)
     return code if app.refusal is None else tell(app.refusal)
 

@@ -33,6 +33,7 @@ def read_config_file(path: Path, *, asked_for: bool) -> ConfigFile:
     top = ProfileTable(
         theme=table.theme,
         mouse=table.mouse,
+        bell=table.bell,
         slow=table.slow,
         keymap=table.keymap,
         team=table.team,

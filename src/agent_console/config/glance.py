@@ -22,6 +22,7 @@ class Glance:
     theme: str = "dark"
     slow: bool = False
     mouse: bool = True
+    bell: bool = True
 
 
 def glance(options: Mapping[str, object]) -> Glance:
@@ -41,7 +42,7 @@ def glance(options: Mapping[str, object]) -> Glance:
         return default if found is None else str(found).lower() in TRUE
 
     theme = options.get("theme") or ("mono" if os.environ.get("NO_COLOR") else value("theme"))
-    return Glance(str(theme or "dark"), switch("slow", False), switch("mouse", True))
+    return Glance(str(theme or "dark"), switch("slow", False), switch("mouse", True), switch("bell", True))
 
 
 def _file(options: Mapping[str, object]) -> dict[str, object]:

@@ -86,6 +86,7 @@ class _Choice:
             profile=profile,
             theme=self._first("theme", lambda table: table.theme) or "dark",
             mouse=self._switch("mouse", lambda table: table.mouse, default=True),
+            bell=self._switch("bell", lambda table: table.bell, default=True),
             slow=self._switch("slow", lambda table: table.slow, default=False),
             keymap=MappingProxyType(self._keymap()),
             trusted_proxies=self._trusted_proxies(),

@@ -139,6 +139,7 @@ class Settings:
     profile: Profile
     theme: Theme
     mouse: bool
+    bell: bool
     slow: bool
     keymap: Mapping[str, str]
     """Binding id to its keys, comma-separated."""

@@ -48,6 +48,7 @@ def _values(settings: Settings) -> Iterator[tuple[str, str]]:
     yield "colour", profile.colour or NOT_SET
     yield "theme", settings.theme
     yield "mouse", _switch(settings.mouse)
+    yield "bell", _switch(settings.bell)
     yield "slow", _switch(settings.slow)
     yield "trusted_proxies", ", ".join(settings.trusted_proxies) or NOT_SET
     yield "tls_cert", str(settings.tls_cert or NOT_SET)

@@ -131,6 +131,9 @@ class Preferences(BaseModel):
     mouse: bool | None = None
     """Whether the mouse works; off leaves selecting text to the terminal."""
 
+    bell: bool | None = None
+    """Whether a new approval rings while nobody looks at the terminal."""
+
     slow: bool | None = None
     """For slow lines: at most 10 frames a second, no animation, no blinking."""
 

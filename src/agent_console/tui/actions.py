@@ -1,8 +1,9 @@
 """What can be done, derived from the declared operations.
 
-A row's actions are the changing operations that are addressed by its kind of id and nothing else; where records
-have no id, by the field that stands for it in the paths of their noun. A list's own are those of its noun that
-need neither. Whoever declares an operation has thereby put it into the console.
+A row's actions are the changing operations that are addressed by its kind of id, and by nothing else that the
+record does not tell; where records have no id, by the field that stands for it in the paths of their noun. A
+list's own are those of its noun that need neither; of a list that belongs to one thing, those that share its path.
+Whoever declares an operation has thereby put it into the console.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import get_args
 
 from agent_console.domain.ids import Id
 from agent_console.domain.permissions import GRANTS, Permission, Role
-from agent_console.domain.records import Record
+from agent_console.domain.records import Record, Request
 from agent_console.repository.operations import OPERATIONS, AnyOperation
 from agent_console.repository.operations.fields import item_type, value_type
 
@@ -95,10 +96,13 @@ def one_by_one(operation: AnyOperation) -> AnyOperation | None:
 
 def _addresses(operation: AnyOperation, listing: AnyOperation) -> bool:
     """An id says what it is the id of, whoever takes it; a name only means something to its own noun."""
-    if len(operation.path_fields) != 1:
+    if not operation.path_fields:
         return False
-    field, key = operation.path_fields[0], key_field(listing)
-    kind = value_type(record_of(listing).model_fields[key].annotation)
+    *others, field = operation.path_fields
+    key, told = key_field(listing), record_of(listing).model_fields
+    if not set(others) <= set(told):
+        return False
+    kind = value_type(told[key].annotation)
     if issubclass(kind, Id):
         return value_type(operation.request.model_fields[field].annotation) is kind
     return operation.noun == listing.noun and field == key
@@ -122,10 +126,27 @@ def _list_noun(operation: AnyOperation) -> str:
     return WITHOUT_A_LIST.get(operation.noun, operation.noun)
 
 
+def _belongs(operation: AnyOperation, listing: AnyOperation) -> bool:
+    if listing.path_fields:
+        return operation.path == listing.path
+    return _list_noun(operation) == listing.noun and not operation.path_fields
+
+
 def list_actions(listing: AnyOperation, role: Role) -> tuple[Action, ...]:
     """What this role can do without choosing a thing first: make a new one, mostly."""
     return tuple(
         Action(operation, _title(operation, listing))
         for operation in OPERATIONS
-        if _offered(operation, role) and _list_noun(operation) == listing.noun and not operation.path_fields
+        if _offered(operation, role) and _belongs(operation, listing)
     )
+
+
+def addressed(operation: AnyOperation, key: str, record: Record) -> dict[str, str]:
+    """What stands in the path of an operation: the thing's own key last, before it what its record tells."""
+    *others, last = operation.path_fields
+    return {name: str(getattr(record, name)) for name in others} | {last: key}
+
+
+def addressed_by_list(operation: AnyOperation, query: Request) -> dict[str, str]:
+    """What stands in the path of an operation of a whole list: that which the list is of."""
+    return {name: str(getattr(query, name)) for name in operation.path_fields}

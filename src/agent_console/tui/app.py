@@ -2,20 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
-from textual.widgets import ContentSwitcher, Static
+from textual.widgets import Static
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.agent_text import agent_text, system_text
-from agent_console.tui.link import GONE, Clock, Link, LinkState, LinkStatus
+from agent_console.tui.commanding import DOING
+from agent_console.tui.link import GONE, Clock, LinkState, LinkStatus
 from agent_console.tui.setup import Setup, system_clock
-from agent_console.tui.terminal.terminal_app import TerminalApp
+from agent_console.tui.switching import GOING, Heard, LinkChanged, Switching
 from agent_console.tui.themes import THEMES, theme_for
 from agent_console.tui.wanted import (
     ActionWanted,
@@ -29,85 +28,62 @@ from agent_console.tui.wanted import (
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.help import HelpScreen
 from agent_console.tui.widgets.key_footer import KeyFooter
-from agent_console.tui.widgets.notice_bar import NoticeBar
+from agent_console.tui.widgets.pane_tabs import PaneTabs, tabs_of
 
 if TYPE_CHECKING:
     # What is needed only once there is something to show waits until the first frame is on the screen.
-    from agent_console.domain.agents import PoolStatus
-    from agent_console.repository.port import Change
     from agent_console.tui.panes.list_kind import ListKind
     from agent_console.tui.panes.pane import Pane, View
     from agent_console.tui.panes.stacked import StackedScreen
-    from agent_console.tui.panes.surroundings import Surroundings
 
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
-POOL = "pool"
-DOING = "doing"
-GOING = "going"
 DEEPEST = 12
 """So many screens may lie one over another; who jumps in circles is not led on for ever."""
 
 
-class LinkChanged(Message):
-    def __init__(self, status: LinkStatus) -> None:
-        super().__init__()
-        self.status = status
-
-
-class Heard(Message):
-    def __init__(self, change: "Change") -> None:
-        super().__init__()
-        self.change = change
-
-
-class ConsoleApp(TerminalApp[None]):
+class ConsoleApp(Switching):
     TITLE = "agent-console"
     CSS_PATH = "styles.tcss"
     ENABLE_COMMAND_PALETTE = False
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "Help", id="app.help"),
-        Binding("0", "pane('overview')", "Overview", id="pane.overview"),
-        Binding("1", "pane('approvals')", "Approvals", id="pane.approvals"),
-        Binding("2", "pane('agents')", "Agents", id="pane.agents"),
-        Binding("3", "pane('jobs')", "Jobs", id="pane.jobs"),
-        Binding("4", "pane('threads')", "Threads", id="pane.threads"),
-        Binding("5", "pane('routes')", "Routes", id="pane.routes"),
-        Binding("6", "pane('audit')", "Audit", id="pane.audit"),
-        Binding("7", "more", "More", id="pane.more"),
+        Binding("0", "pane('overview')", "Overview", show=False, id="pane.overview"),
+        Binding("1", "pane('approvals')", "Approvals", show=False, id="pane.approvals"),
+        Binding("2", "pane('agents')", "Agents", show=False, id="pane.agents"),
+        Binding("3", "pane('jobs')", "Jobs", show=False, id="pane.jobs"),
+        Binding("4", "pane('threads')", "Threads", show=False, id="pane.threads"),
+        Binding("5", "pane('routes')", "Routes", show=False, id="pane.routes"),
+        Binding("6", "pane('audit')", "Audit", show=False, id="pane.audit"),
+        Binding("7", "more", "More", show=False, id="pane.more"),
         Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
+        Binding("B", "toggle_bell", "Bell on or off", show=False, id="app.bell"),
         Binding("q", "leave", "Quit", id="app.quit"),
         Binding("ctrl+c,ctrl+q", "leave", "Quit", show=False, priority=True, id="app.quit_now"),
     ]
 
     def __init__(
-        self, prepare: Callable[[], Setup], *, theme_name: str = "dark", clock: Clock = system_clock
+        self,
+        prepare: Callable[[], Setup],
+        *,
+        theme_name: str = "dark",
+        clock: Clock = system_clock,
+        bell: bool = True,
     ) -> None:
         """`prepare` may be slow: it is called off the event loop, behind the first frame."""
-        super().__init__()
+        super().__init__(clock, bell=bell)
         self._prepare = prepare
-        self._clock = clock
-        self._pool_is_dirty = True
         self._leaving = False
-        self._panes: tuple[Pane, ...] = ()
-        self._around: Surroundings | None = None
-        self._adding = asyncio.Lock()
-        # Held rather than looked up: news may come when the screen is already being taken down.
-        self._notice = NoticeBar()
-        self._switcher = ContentSwitcher(initial="loading", id="panes")
-        self.refusal: ConsoleError | None = None
-        self.link = Link(
-            on_status=self._tell_status, on_change=self._tell_change, clock=clock, on_refusal=self._refuse
-        )
-        self._facts = HeaderFacts("agent-console", production=False, read_only=False)
+        self._tabs = PaneTabs()
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = theme_for(theme_name)
 
     def compose(self) -> ComposeResult:
-        yield HeaderBar(self._facts)
+        yield HeaderBar(self.header_facts)
         yield self._notice
+        yield self._tabs
         with self._switcher:
             yield Static(system_text("Loading …", "$foreground-muted"), id="loading")
         yield KeyFooter()
@@ -125,37 +101,18 @@ class ConsoleApp(TerminalApp[None]):
         except ConsoleError as error:
             self._refuse(error)
             return
-        await asyncio.to_thread(import_module, "agent_console.tui.panes.every")
-        from agent_console.tui.panes.every import every_pane
-        from agent_console.tui.panes.surroundings import Surroundings
-
-        self._facts = HeaderFacts(setup.profile, setup.production, setup.read_only, setup.colour)
+        self._be_at(setup)
         self.theme = theme_for(setup.theme)
-        if setup.keymap:
-            self.set_keymap(dict(setup.keymap))
-        self._around = Surroundings(self.link, self._clock, setup.read_only)
-        panes = every_pane(self._around)
-        for pane in panes:
-            await self._switcher.add_content(pane)
-        if not all(pane.is_attached for pane in panes):
-            # Somebody left meanwhile, and the screen is being taken down.
+        if not await self._arrive(setup, setup.start):
             return
-        self._panes = panes
-        self.action_pane(setup.start if self._has_pane(setup.start) else "agents")
-        self.refresh_bindings()
-        self.link.start(setup.opening)
         self.set_interval(STEP_SECONDS, self._step)
         self.set_interval(1.0, self._tick)
         self.set_interval(POLL_SECONDS, self._poll)
 
-    def _refuse(self, error: ConsoleError) -> None:
-        """End with a sentence: there is nothing here to show or to wait for."""
-        self.refusal = error
-        self.exit(return_code=error.exit_code)
-
     async def on_unmount(self) -> None:
         """Whichever way the app ends, what was started for it ends too."""
-        await self.link.close()
+        self._header.noticed()
+        await self._close_links()
 
     @property
     def has_panes(self) -> bool:
@@ -170,7 +127,9 @@ class ConsoleApp(TerminalApp[None]):
         return any(pane.pane_name == name for pane in self._panes)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "pane" or self._has_pane(str(parameters[0]))
+        if action == "pane":
+            return self._has_pane(str(parameters[0]))
+        return super().check_action(action, parameters)
 
     @property
     def stacked(self) -> "tuple[StackedScreen, ...]":
@@ -197,7 +156,7 @@ class ConsoleApp(TerminalApp[None]):
 
     @property
     def header_facts(self) -> HeaderFacts:
-        return self._facts
+        return self._header.facts
 
     # What time brings
 
@@ -205,46 +164,28 @@ class ConsoleApp(TerminalApp[None]):
         if self.link.status.state is not LinkState.UP:
             return
         self.view.step()
-        from agent_console.tui.panes.pane import is_waiting
-
-        if self._pool_is_dirty and not is_waiting(self, POOL):
-            self._pool_is_dirty = False
-            self._fetch_pool()
+        self._header.step()
 
     def _tick(self) -> None:
-        self._show_header()
-        self.view.tick()
+        self._header.show()
+        if self._panes:
+            self.view.tick()
 
     def _poll(self) -> None:
         """Notices can get lost; looking again cannot."""
         from agent_console.repository.port import REFETCH
 
-        self._pool_is_dirty = True
+        self._header.heard()
         for listener in self._listeners():
             listener.heard(REFETCH)
 
-    @work(group=POOL)
-    async def _fetch_pool(self) -> None:
-        from agent_console.domain.records import Nothing
-        from agent_console.repository.operations import POOL_STATUS
-
-        try:
-            pool = await self.link.call(POOL_STATUS, Nothing())
-        except ConsoleError:
-            self._pool_is_dirty = True
-            return
-        self._show_header(pool)
-
     # What the link tells
-
-    def _tell_status(self, status: LinkStatus) -> None:
-        self.post_message(LinkChanged(status))
-
-    def _tell_change(self, change: "Change") -> None:
-        self.post_message(Heard(change))
 
     @on(LinkChanged)
     def _link_changed(self, message: LinkChanged) -> None:
+        if message.link is not self.link:
+            # It tells of a place that was left.
+            return
         up = message.status.state is LinkState.UP
         self._notice.follow(message.status)
         for pane in self._panes:
@@ -252,15 +193,18 @@ class ConsoleApp(TerminalApp[None]):
         for screen in self.stacked:
             screen.follow(message.status)
         if up:
-            self._pool_is_dirty = True
+            self._has_arrived()
+            self._header.heard()
             self._step()
         # Which keys there are depends on who we are, and on whether anything can be done at all.
         self.refresh_bindings()
-        self._show_header()
+        self._header.show()
 
     @on(Heard)
     def _heard(self, message: Heard) -> None:
-        self._pool_is_dirty = True
+        if message.link not in (None, self.link):
+            return
+        self._header.heard(message.change)
         for listener in self._listeners():
             listener.heard(message.change)
 
@@ -272,21 +216,16 @@ class ConsoleApp(TerminalApp[None]):
         if not isinstance(message.error, GONE):
             self.notify(agent_text(str(message.error), limit=500).plain, severity="warning", markup=False)
 
-    def _show_header(self, pool: "PoolStatus | None" = None) -> None:
-        self._facts = HeaderFacts(
-            self._facts.profile,
-            self._facts.production,
-            self._facts.read_only,
-            self._facts.colour,
-            self.link.me,
-            pool or self._facts.pool,
-            self.link.status,
-            self.link.answered_at,
-            self._clock(),
-        )
-        for screen in self.screen_stack:
-            for bar in screen.query(HeaderBar):
-                bar.facts = self._facts
+    @on(events.AppFocus)
+    def _noticed(self) -> None:
+        self._header.noticed()
+
+    def action_toggle_bell(self) -> None:
+        """For this session; the profile says how it begins."""
+        doorbell = self._header.doorbell
+        doorbell.silent = not doorbell.silent
+        words = "The bell is off." if doorbell.silent else "The bell rings when something new has to be decided."
+        self.notify(words, markup=False)
 
     # What the operator does
 
@@ -296,9 +235,14 @@ class ConsoleApp(TerminalApp[None]):
         while len(self.screen_stack) > 1:
             self.pop_screen()
         self._switcher.current = f"pane-{name}"
+        self._tabs.show(tabs_of(self.screen.active_bindings.values()), self.pane.tab)
         self.pane.take_focus()
         self.pane.tick()
         self._step()
+
+    @on(PaneTabs.Chosen)
+    async def _clicked(self, message: PaneTabs.Chosen) -> None:
+        await self.run_action(message.action)
 
     def action_more(self) -> None:
         if self._panes and len(self.screen_stack) == 1:
@@ -403,5 +347,5 @@ class ConsoleApp(TerminalApp[None]):
 
     @work
     async def _leave(self) -> None:
-        await self.link.close()
+        await self._close_links()
         self.exit()

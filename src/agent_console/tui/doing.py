@@ -8,6 +8,8 @@ from agent_console.domain.batches import BatchRequest
 from agent_console.tui.actions import (
     IDS,
     Action,
+    addressed,
+    addressed_by_list,
     list_actions,
     marked_actions,
     one_by_one,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from agent_console.domain.permissions import Role
-    from agent_console.domain.records import Record
     from agent_console.tui.link import Link
     from agent_console.tui.subject import Subject
 
@@ -76,19 +77,22 @@ def _about_marked(subject: "Subject", title: str) -> Content:
     return system_text(f"{title}\n", "bold") + agent_text(f"{names}{more}", "$foreground-muted", limit=NAMES_SHOWN)
 
 
-async def do_something(app: "App[Any]", link: "Link", subject: "Subject") -> bool:
-    """From the key press on it is about this subject, whatever the list does meanwhile. True when it was done."""
+async def do_something(app: "App[Any]", link: "Link", subject: "Subject", named: str = "") -> bool:
+    """From the key press on it is about this subject, whatever the list does meanwhile. True when it was done.
+
+    `named` is the operation that somebody has chosen already, by its name.
+    """
     if link.me is None:
         app.notify("There is no connection yet.", severity="warning", markup=False)
         return False
     role = link.me.role
-    actions = actions_on(subject, role)
+    actions = tuple(action for action in actions_on(subject, role) if named in ("", action.operation.name))
     if not actions:
         words = NOT_AS_IT_IS if row_actions(subject.kind.list_operation, role) else NOT_WITH_YOUR_ROLE
         app.notify(words, severity="warning", markup=False)
         return False
     heading = about(subject, role)
-    chosen = actions[0] if _is_the_only_one(subject, role) else await _choice(app, heading, actions)
+    chosen = actions[0] if named or _is_the_only_one(subject, role) else await _choice(app, heading, actions)
     if chosen is None:
         return False
     if subject.record is None:
@@ -113,9 +117,8 @@ async def _choice(app: "App[Any]", heading: Content, actions: tuple[Action, ...]
 
 
 async def _do_one(app: "App[Any]", link: "Link", subject: "Subject", chosen: Action, heading: Content) -> bool:
-    addressed = {} if subject.record is None else _addressed(subject, subject.record, chosen)
     fields = form_fields(chosen.operation, subject.record)
-    answer = await app.push_screen_wait(OperationForm(chosen, heading, addressed, link, fields))
+    answer = await app.push_screen_wait(OperationForm(chosen, heading, _addressed(subject, chosen), link, fields))
     if answer is None:
         return False
     secret = getattr(answer, "secret", None)
@@ -128,8 +131,10 @@ async def _do_one(app: "App[Any]", link: "Link", subject: "Subject", chosen: Act
     return True
 
 
-def _addressed(subject: "Subject", record: "Record", chosen: Action) -> dict[str, str]:
-    return {name: subject.key_of(record) for name in chosen.operation.path_fields}
+def _addressed(subject: "Subject", chosen: Action) -> dict[str, str]:
+    if subject.record is None:
+        return addressed_by_list(chosen.operation, subject.query)
+    return addressed(chosen.operation, subject.key_of(subject.record), subject.record)
 
 
 async def _do_many(app: "App[Any]", link: "Link", subject: "Subject", chosen: Action, heading: Content) -> bool:

@@ -140,7 +140,8 @@ class Link:
             except Exception as error:
                 # Whatever it is, the console must neither end nor stand still.
                 known = Internal(f"A fault of this program: {type(error).__name__}.", hint="It goes on trying.")
-            if self._is_hopeless(known):
+            # What fails while it is being closed is closed all the same.
+            if self._closing or self._is_hopeless(known):
                 return
             failures += 1
             self._lose(known, failures)

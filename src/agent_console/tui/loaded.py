@@ -2,7 +2,7 @@
 
 The order of a list is the order of its ids, which never change; so a page that is fetched again replaces
 exactly the stretch it covers, whatever appeared in it or left it meanwhile, and whichever other page arrived
-while it was on its way.
+while it was on its way. A page of a filtered list may cover much and hold little, even nothing.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,8 @@ from typing import Generic, Protocol, TypeVar
 
 from textual.content import Content
 
-from agent_console.domain.ids import Id
+from agent_console.domain.errors import WrongId
+from agent_console.domain.ids import KINDS, Id
 from agent_console.domain.records import Page, Record
 from agent_console.tui.widgets.rows import Row
 
@@ -46,11 +47,15 @@ class ListSoFar(Protocol[ListedRecord]):
 
 @dataclass(frozen=True)
 class Loaded(Generic[ListedRecord]):
-    """Records in the order of the list; `complete` when nothing follows the last one."""
+    """Records in the order of the list; `complete` when nothing follows the last one.
+
+    `going_on` is where the next page begins, which may be far behind the last record.
+    """
 
     newest_first: bool
     records: tuple[ListedRecord, ...] = ()
     complete: bool = False
+    going_on: str | None = None
 
     def row_id(self, record: ListedRecord) -> str:
         return str(id_of(record))
@@ -58,12 +63,14 @@ class Loaded(Generic[ListedRecord]):
     def index_of(self, row_id: str) -> int | None:
         if not self.records:
             return None
-        wanted = self._parsed(row_id)
+        wanted = _parsed(row_id)
         place = self._count_up_to(wanted)
         return place - 1 if place and id_of(self.records[place - 1]) == wanted else None
 
     def last_before(self, index: int) -> str | None:
         """The id that a page starting at this row has to follow."""
+        if index >= len(self.records) and self.going_on is not None:
+            return self.going_on
         place = min(index, len(self.records))
         return str(id_of(self.records[place - 1])) if place > 0 else None
 
@@ -72,21 +79,31 @@ class Loaded(Generic[ListedRecord]):
         if after is not None and not self._reaches(after):
             # The list was begun anew while the page was on its way: what lies between is not known.
             return self
-        before = self.records[: self._count_up_to(self._parsed(after))] if after is not None else ()
-        if page.next is None or not page.items:
-            return self._with(before + page.items, page.next is None)
-        covered = self._count_up_to(id_of(page.items[-1]))
-        if after is None and covered == 0:
+        before = self.records[: self._count_up_to(_parsed(after))] if after is not None else ()
+        if page.next is None:
+            return self._with(before + page.items, None)
+        if (end := _end_of(page)) is None:
+            return self._with(before, page.next)
+        covered = self._count_up_to(end)
+        if after is None and covered == 0 and (_has_more(page, end) or not self._knows_beyond(end)):
             # All of the page is new and it does not reach what was known: there may be more in between.
-            return self._with(page.items, False)
+            return self._with(page.items, page.next)
         rest = self.records[covered:]
-        return self._with(before + page.items + rest, self.complete and bool(rest))
+        records = before + page.items + rest
+        if rest or (self._knows_beyond(end) and not _has_more(page, end)):
+            return Loaded(self.newest_first, records, self.complete, self.going_on)
+        return self._with(records, page.next)
 
-    def _parsed(self, row_id: str) -> Id:
-        return type(id_of(self.records[0])).parse(row_id)
+    def _knows_beyond(self, place: Id) -> bool:
+        if self.complete:
+            return True
+        return self.going_on is not None and self._rank(_parsed(self.going_on)) > self._rank(place)
 
     def _reaches(self, wanted: str) -> bool:
-        return bool(self.records) and self._rank(self._parsed(wanted)) <= self._rank(id_of(self.records[-1]))
+        place = self._rank(_parsed(wanted))
+        if self.going_on is not None and place <= self._rank(_parsed(self.going_on)):
+            return True
+        return bool(self.records) and place <= self._rank(id_of(self.records[-1]))
 
     def _rank(self, wanted: Id) -> int:
         return -wanted.int if self.newest_first else wanted.int
@@ -95,8 +112,28 @@ class Loaded(Generic[ListedRecord]):
         """How many records stand before this id or on it, found without walking through the list."""
         return bisect_right(self.records, self._rank(wanted), key=lambda record: self._rank(id_of(record)))
 
-    def _with(self, records: tuple[ListedRecord, ...], complete: bool) -> "Loaded[ListedRecord]":
-        return Loaded(self.newest_first, records, complete)
+    def _with(self, records: tuple[ListedRecord, ...], going_on: str | None) -> "Loaded[ListedRecord]":
+        return Loaded(self.newest_first, records, going_on is None, going_on)
+
+
+def _parsed(row_id: str) -> Id:
+    kind = KINDS.get(row_id.rpartition("_")[0].lower())
+    if kind is None:
+        raise WrongId(f"{row_id[:60]!a} is no id.")
+    return kind.parse(row_id)
+
+
+def _end_of(page: Page[ListedRecord]) -> Id | None:
+    """Up to where the page tells of everything."""
+    try:
+        return _parsed(page.next or "")
+    except WrongId:
+        return id_of(page.items[-1]) if page.items else None
+
+
+def _has_more(page: Page[ListedRecord], end: Id) -> bool:
+    """Whether the page was full, so that something follows its last record."""
+    return bool(page.items) and id_of(page.items[-1]) == end
 
 
 Cells = Callable[[ListedRecord], tuple[Content, ...]]

@@ -38,8 +38,10 @@ LIGHT = Theme(
 
 THEMES: dict[str, Theme] = {"dark": DARK, "light": LIGHT}
 
-# mono is the dark theme without its colours: the command line asks Textual for that before it is imported.
-NAMES = {"dark": DARK.name, "mono": DARK.name, "light": LIGHT.name, "ansi": "ansi-dark"}
+# mono is the dark theme without its colours: the command line asks Textual for that before it is imported, and
+# a console that runs takes them out of every line.
+MONO = "mono"
+NAMES = {"dark": DARK.name, MONO: DARK.name, "light": LIGHT.name, "ansi": "ansi-dark"}
 
 
 def theme_for(name: str) -> str:

@@ -22,6 +22,8 @@ from agent_console.repository.postgres.repository import Backend
 from agent_console.repository.postgres.sealing import SEAL_ACTS
 
 STOP_SECONDS = 2.0
+# Whoever has only just come answers first what it is asked; a duty can wait for a moment.
+SETTLE_SECONDS = 1.0
 DUTIES: tuple[Duty, ...] = (
     NOTICE_SILENCE,
     LET_REST,
@@ -47,10 +49,16 @@ async def do_round(duty: Duty, backend: Backend) -> Round:
 
 
 async def run_duty(duty: Duty, backend: Backend, record: DutyRecord, stop: asyncio.Event) -> None:
-    while not stop.is_set():
+    pause = min(SETTLE_SECONDS, duty.every_seconds)
+    while not await _is_over(stop, pause):
         record.add(await do_round(duty, backend))
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), duty.every_seconds)
+        pause = duty.every_seconds
+
+
+async def _is_over(stop: asyncio.Event, seconds: float) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), seconds)
+    return stop.is_set()
 
 
 @asynccontextmanager

@@ -119,8 +119,7 @@ def _named(query: JobFilter, match: JobMatch) -> ColumnElement[bool] | None:
         value = getattr(query, name)
         values = by_filter.get(name, ()) if value is None else (value,)
         if len(values) == 1:
-            column: ColumnElement[Any] = jobs.c[name]
-            return column == values[0]
+            return jobs.c[name].in_(values)
     return None
 
 

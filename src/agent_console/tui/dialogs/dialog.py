@@ -4,12 +4,14 @@ from typing import ClassVar, TypeVar
 
 from textual.screen import ModalScreen
 
+from agent_console.tui.closing import ClosesItself
+
 Chosen = TypeVar("Chosen")
 
 LEAST_LINES = 3
 
 
-class Dialog(ModalScreen[Chosen]):
+class Dialog(ClosesItself[Chosen], ModalScreen[Chosen]):
     """However much there is to scroll through, what is around it stays on the screen.
 
     That which scrolls has the class `scrolls`. It is measured here because Textual does not heed a greatest

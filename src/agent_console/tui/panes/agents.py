@@ -14,9 +14,11 @@ from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, SheetPart
 from agent_console.tui.looks import agent_status
 from agent_console.tui.panes.agent_parts import AGENT_PARTS
+from agent_console.tui.panes.audit.trails import trail_of
 from agent_console.tui.panes.derived import derived_kind
 from agent_console.tui.panes.jobs import NAME_SHOWN, jobs_of
 from agent_console.tui.panes.list_kind import ListKind
+from agent_console.tui.panes.runs.lists import runs_by
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 COLUMNS = (
@@ -100,6 +102,10 @@ def sessions_of(agent: Agent) -> ListKind:
     return derived_kind("sessions", Topic.SESSIONS, of={"agent_id": str(agent.id)}, title=title, above="agents")
 
 
+def agent_trail(agent: Agent) -> ListKind:
+    return trail_of("agent", agent.id, agent.name, above="agents")
+
+
 AGENTS = ListKind(
     name="agents",
     title="Agents",
@@ -114,6 +120,6 @@ AGENTS = ListKind(
     facts=agent_facts,
     origin=agent_origin,
     parts=AGENT_PARTS,
-    below={"jobs": jobs_of, "sessions": sessions_of},
+    below={"jobs": jobs_of, "sessions": sessions_of, "runs": runs_by, "trail": agent_trail},
     empty="No agents yet.\nAn administrator mints a registration token;\nan agent registers with it.",
 )

@@ -63,6 +63,10 @@ class DetailScreen(StackedScreen):
         return title_of(self._record)
 
     @property
+    def looked_at(self) -> tuple[ListKind, Record]:
+        return self.kind, self._record
+
+    @property
     def about(self) -> str:
         return f"{self.kind.list_operation.noun} {getattr(self._record, self.kind.key)}"
 

@@ -5,19 +5,26 @@ from dataclasses import replace
 from agent_console.repository.port import Topic
 from agent_console.tui.panes import detail_screen
 from agent_console.tui.panes.agents import AGENTS
+from agent_console.tui.panes.approvals.lists import APPROVALS, ApprovalsPane
+from agent_console.tui.panes.audit.lists import AUDIT
+from agent_console.tui.panes.audit.live import AuditPane
 from agent_console.tui.panes.derived import derived_kind
 from agent_console.tui.panes.jobs import JOBS
 from agent_console.tui.panes.list_kind import ListKind
+from agent_console.tui.panes.overview.pane import OverviewPane
 from agent_console.tui.panes.pane import Pane
 from agent_console.tui.panes.queue_pane import pane_of
+from agent_console.tui.panes.routes.pane import ROUTES, RoutesPane
+from agent_console.tui.panes.runs.lists import RUNS
 from agent_console.tui.panes.settings import SETTINGS
 from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.panes.threads import THREADS
 from agent_console.tui.panes.upcoming import UPCOMING
 
 # Imported with the panes, so that opening the first detail does not wait for it.
 DETAIL = detail_screen.DetailScreen
 
-WITH_A_KEY = (AGENTS, replace(JOBS, beside={"upcoming": UPCOMING}))
+WITH_A_KEY = (AGENTS, replace(JOBS, beside={"upcoming": UPCOMING}), THREADS)
 
 MORE: dict[str, ListKind] = {
     "registration_tokens": derived_kind("registration_tokens", Topic.TOKENS),
@@ -27,12 +34,14 @@ MORE: dict[str, ListKind] = {
     "collections": derived_kind("collections", Topic.COLLECTIONS),
     "users": derived_kind("users", Topic.USERS),
     "settings": SETTINGS,
+    "runs": RUNS,
 }
 
 
-KINDS: dict[str, ListKind] = {kind.name: kind for kind in WITH_A_KEY} | MORE
+KINDS: dict[str, ListKind] = {kind.name: kind for kind in (APPROVALS, *WITH_A_KEY, ROUTES, AUDIT)} | MORE
 """By noun, for whoever wants one thing of it and knows only its id."""
 
 
 def every_pane(around: Surroundings) -> tuple[Pane, ...]:
-    return tuple(pane_of(kind, around) for kind in WITH_A_KEY)
+    listed = (pane_of(kind, around) for kind in WITH_A_KEY)
+    return (OverviewPane(around), ApprovalsPane(around), *listed, RoutesPane(around), AuditPane(around))

@@ -11,13 +11,15 @@ from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import Job, JobAsked, JobQuery
 from agent_console.domain.redact import redact, redact_json
 from agent_console.domain.safe_text import shortened
-from agent_console.domain.spans import ago, until
+from agent_console.domain.spans import ago, span, until
 from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_GET, JOBS_LIST
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
 from agent_console.tui.looks import job_status, progress_bar
+from agent_console.tui.panes.audit.trails import trail_of
+from agent_console.tui.panes.job_screen import JobScreen
 from agent_console.tui.panes.job_story import STORY
 from agent_console.tui.panes.job_why import WHY
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
@@ -53,6 +55,7 @@ STATES: dict[str, tuple[JobStatus, ...]] = {
 FAILED = frozenset(STATES["failed"])
 PAYLOAD_SHOWN = 8000
 NAME_SHOWN = 40
+LEASE_SHOWN_SECONDS = 60.0
 
 
 def _percentage(job: Job) -> float | None:
@@ -60,19 +63,28 @@ def _percentage(job: Job) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def lease_news(job: Job, now: datetime) -> Content:
+    """A countdown, once an agent is about to lose the job. One that is well never lets it come so far."""
+    if job.lease_expires_at is None or job.finished_at is not None:
+        return system_text("")
+    left = (job.lease_expires_at - now).total_seconds()
+    if left > LEASE_SHOWN_SECONDS:
+        return system_text("")
+    return system_text(f"lease {span(left)} " if left > 0 else "lease over ", "$text-warning")
+
+
 def job_news(job: Job, now: datetime) -> Content:
     """How far it is; when it may be claimed; how it ended."""
     percentage = _percentage(job)
+    lease = lease_news(job, now)
     if percentage is not None and job.finished_at is None:
         stage = (job.progress or {}).get("stage")
-        words = (
-            agent_text(f" {stage}", "$foreground-muted", limit=60) if isinstance(stage, str) else system_text("")
-        )
-        return system_text(progress_bar(percentage)) + words
+        words = agent_text(stage, "$foreground-muted", limit=60) if isinstance(stage, str) else system_text("")
+        return (system_text(f"{progress_bar(percentage)} ") + lease + words).rstrip()
     due = system_text(until(job.due_at, now), "$foreground-muted")
     style = "$text-error" if job.status in FAILED else "$foreground-muted"
     said = agent_text(redact((job.error_message or job.result_summary or "")[:500]), style, limit=200)
-    return due + system_text(": ", "$foreground-muted") + said if due and said else due + said
+    return lease + (due + system_text(": ", "$foreground-muted") + said if due and said else due + said)
 
 
 def job_cells(job: Job, now: datetime) -> tuple[Content, ...]:
@@ -140,6 +152,10 @@ def job_payload(job: Job, _now: datetime) -> FactSheet:
     return FactSheet((Heading(system_text("payload, as given", "bold")), Quote(agent_block(text))))
 
 
+def job_trail(job: Job) -> ListKind:
+    return trail_of("job", job.id, job.type, above="jobs")
+
+
 JOBS = ListKind(
     name="jobs",
     title="Jobs",
@@ -157,6 +173,9 @@ JOBS = ListKind(
     empty="No jobs here.\nPut one into the queue: agent-console jobs create --help",
     groups=GROUPS,
     whole=": new ones, all that match, and the queue itself (pause, resume)",
+    jumps={"agents": lambda job: job.agent_id, "runs": lambda job: job.run_id},
+    below={"trail": job_trail},
+    screen=JobScreen,
 )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
+from agent_console.domain.filters import Filterable
 from agent_console.domain.records import PageRequest, Record, Request
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Topic
@@ -44,9 +45,9 @@ class ListKind:
     is wanted least. `remark` is said of a thing where something is about to be done to it. `below` are the lists
     that belong to one row, `beside` those that belong to the list, `above` is the pane to go back to; `jumps` say
     by noun which other thing a row leads to. Where a row already tells everything, `enter_acts`: Enter goes on
-    to what can be done. `whole` is added to the title where something is about to be done without a row.
-    `screen` makes what is opened for a record where the usual detail is not enough, `so_far` holds a list that is
-    not in the order of its ids.
+    to what can be done. `whole` is added to the title where something is about to be done without a row, which a
+    list that is `read_only` does not offer. `screen` makes what is opened for a record where the usual detail is
+    not enough, `so_far` holds a list that is not in the order of its ids.
     """
 
     name: str
@@ -70,6 +71,7 @@ class ListKind:
     above: str = ""
     enter_acts: bool = False
     whole: str = ""
+    read_only: bool = False
     jumps: Mapping[str, Callable[[Any], object | None]] = field(default_factory=dict)
     screen: "Callable[[ListKind, Any, Surroundings], StackedScreen] | None" = None
     so_far: Callable[[], ListSoFar[Any]] | None = None
@@ -78,6 +80,12 @@ class ListKind:
     def key(self) -> str:
         """The field by which its records are known."""
         return key_field(self.list_operation)
+
+    @property
+    def filters(self) -> Filterable | None:
+        """What its rows can be filtered by; None when nothing declares it."""
+        found = getattr(self.list_operation.request, "filters", None)
+        return found if isinstance(found, Filterable) else None
 
     def nothing_yet(self) -> ListSoFar[Record]:
         if self.so_far is not None:

@@ -16,18 +16,19 @@ from agent_console.domain.records import PAGE_LIMIT_MAX, Page, Record
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Change, Topic
 from agent_console.tui.actions import Action, list_actions, row_actions
-from agent_console.tui.agent_text import system_text
+from agent_console.tui.agent_text import agent_block, system_text
 from agent_console.tui.facts import FactSheet
-from agent_console.tui.link import LinkState
+from agent_console.tui.link import GONE, LinkState
 from agent_console.tui.loaded import ListSoFar, LoadedRows
 from agent_console.tui.panes.list_kind import ListKind
-from agent_console.tui.panes.pane import Pane, is_waiting
+from agent_console.tui.panes.narrowed_pane import NO_CONNECTION, NarrowedPane
+from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.related import related_bindings
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.subject import Subject
 from agent_console.tui.wanted import ActionWanted, ListWanted, PaneWanted, RecordWanted, Refused, ThingWanted
 from agent_console.tui.widgets.detail import DetailPanel
-from agent_console.tui.widgets.virtual_table import VirtualTable
+from agent_console.tui.widgets.find_table import FindTable
 from agent_console.tui.widgets.virtual_table_messages import (
     CursorMoved,
     MarksChanged,
@@ -41,15 +42,17 @@ SIDE_BY_SIDE = 120
 AHEAD = 20
 AROUND = "around"
 MORE = "more"
+PAGES_AT_ONCE = 5
+"""So many pages that found next to nothing are asked for before somebody looks at the clock again."""
 
 
-class ListPane(Pane):
+class ListPane(NarrowedPane):
     """One list with its detail. It asks through the link and paints what comes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "act", "Actions", id="list.act"),
         Binding("n", "new", "New", id="list.new"),
-        Binding("f", "next_group", "Filter", id="list.group"),
+        Binding("f", "next_group", "Group", id="list.group"),
         Binding("u", "beside('upcoming')", "Upcoming", id="list.upcoming"),
         *related_bindings("list", shown=False),
         Binding("escape", "back", "Back", id="list.back"),
@@ -57,20 +60,15 @@ class ListPane(Pane):
     ]
 
     def __init__(self, kind: ListKind, around: Surroundings) -> None:
-        super().__init__(kind.name, around)
-        self.kind = kind
+        super().__init__(kind, around)
         self._link = around.link
         self._clock = around.clock
-        self._group = 0
-        self._loaded = kind.nothing_yet()
         self._had_rows = False
         self._fetched = False
         self._dirty = True
         self._fresh = range(0)
         # Held rather than looked up: an answer may come when the screen is already being taken down.
-        self.table = VirtualTable(
-            kind.columns, self._rows(), empty=system_text("Loading …"), id=f"table-{kind.name}"
-        )
+        self.table = FindTable(kind.columns, self._rows(), empty=system_text("Loading …"), id=f"table-{kind.name}")
         self._heading_shown: Content = self._heading()
         self._heading_line = Static(self._heading_shown, classes="heading")
         self._side = DetailPanel(classes="side")
@@ -87,6 +85,10 @@ class ListPane(Pane):
         return self.kind.title
 
     @property
+    def tab(self) -> str:
+        return self.kind.above or self.kind.name
+
+    @property
     def has_answer(self) -> bool:
         return self._fetched
 
@@ -99,7 +101,7 @@ class ListPane(Pane):
             case "act":
                 return self._had_rows and self.offers(row_actions)
             case "new":
-                return self.offers(list_actions)
+                return not self.kind.read_only and self.offers(list_actions)
             case "next_group":
                 return len(self.kind.groups) > 1
             case "below":
@@ -109,8 +111,8 @@ class ListPane(Pane):
             case "beside":
                 return parameters[0] in self.kind.beside
             case "back":
-                return bool(self.kind.above)
-        return True
+                return bool(self.kind.above or self.filter_text or self.table.word)
+        return self.may_narrow(action)
 
     def offers(self, choices: Callable[[AnyOperation, Role], tuple[Action, ...]]) -> bool:
         """Whether there is anything among these choices that can be done from here, by this role, now."""
@@ -118,6 +120,13 @@ class ListPane(Pane):
         return role is not None and bool(choices(self.kind.list_operation, role))
 
     def on_resize(self) -> None:
+        self._lay_out()
+
+    def on_show(self) -> None:
+        # While another pane was shown nobody told it of a new size.
+        self._lay_out()
+
+    def _lay_out(self) -> None:
         self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
 
     # Freshness
@@ -131,6 +140,9 @@ class ListPane(Pane):
         """Called a few times a second while this pane is shown."""
         if self._dirty:
             self.refetch()
+        # Also where something changes all the time.
+        if self.is_searching:
+            self._more()
 
     def tick(self) -> None:
         """Another second: ages move, and only cells that read differently are painted."""
@@ -170,28 +182,40 @@ class ListPane(Pane):
     @work(group=MORE)
     async def _fetch_more(self, after: str | None, limit: int) -> None:
         await self._fetch(after, limit)
+        for _ in range(PAGES_AT_ONCE):
+            going_on = self._loaded.last_before(len(self._loaded.records))
+            if not self.is_searching or going_on == after:
+                return
+            after = going_on
+            await self._fetch(after, limit)
 
     async def _fetch(self, after: str | None, limit: int) -> None:
-        group = self._group
-        query = self.kind.query(self.kind.groups[group].key, limit, after)
+        narrowed = self.narrowed
         try:
-            page: Page[Record] = await self._link.call(self.kind.list_operation, query)
+            page: Page[Record] = await self._link.call(self.kind.list_operation, self.asked(limit, after))
         except ConsoleError as error:
-            self._dirty = True
-            self.post_message(Refused(error))
+            self._was_refused(error)
             return
-        if group == self._group:
+        if narrowed == self.narrowed:
             self._take(self._loaded.merged(after, page))
+
+    def _was_refused(self, error: ConsoleError) -> None:
+        """What is wrong with a filter only the other side may know; asking again would not mend it."""
+        self.post_message(Refused(error))
+        if not self.filter_text or isinstance(error, GONE):
+            self._dirty = True
+        elif not self._loaded.records:
+            self._fetched = True
+            self.table.empty = agent_block(str(error))
 
     def _take(self, loaded: ListSoFar[Record]) -> None:
         self._loaded = loaded
-        if not self._fetched:
-            self._fetched = True
-            self.table.empty = system_text(self.kind.empty)
+        is_first, self._fetched = not self._fetched, True
+        self.table.empty = system_text(self.empty_words)
         self.table.show(self._rows())
         self._show_heading()
         self._show_side()
-        if bool(loaded.records) != self._had_rows:
+        if is_first or bool(loaded.records) != self._had_rows:
             # With the first row come the keys that act on one, and with the last they go.
             self._had_rows = bool(loaded.records)
             self.refresh_bindings()
@@ -204,7 +228,9 @@ class ListPane(Pane):
         count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if self._fetched else "…"
         group = self.kind.groups[self._group].title
         title = system_text(f"{self.kind.title} ", "bold")
-        shown = title + system_text(f"{count} {group}".rstrip(), "$foreground-muted")
+        shown = title + self.narrowed_words(count, group)
+        if self._fetched and self.is_searching:
+            shown += system_text("   searching …", "$text-warning")
         if self.table.marks:
             # What a key does depends on it, also when the marked rows are out of sight.
             shown += system_text(f"   ● {len(self.table.marks):,} marked, Esc unmarks", "bold")
@@ -250,6 +276,11 @@ class ListPane(Pane):
         row_id = self.table.cursor_id
         return None if row_id is None else self.record(row_id)
 
+    @property
+    def looked_at(self) -> tuple[ListKind, Record] | None:
+        record = self._at_cursor()
+        return None if record is None else (self.kind, record)
+
     @on(MarksChanged)
     def _marked(self) -> None:
         self._show_heading()
@@ -260,8 +291,7 @@ class ListPane(Pane):
         self.notify(system_text(words).plain, severity="warning", markup=False)
 
     def subject(self, record: Record | None = None, marked: tuple[Record, ...] = ()) -> Subject:
-        query = self.kind.query(self.kind.groups[self._group].key, 1, None)
-        return Subject(self.kind, query, record, marked)
+        return Subject(self.kind, self.asked(1, None), record, marked)
 
     def _marked_records(self) -> tuple[Record, ...]:
         """In the order of the list."""
@@ -288,7 +318,8 @@ class ListPane(Pane):
         self.post_message(ListWanted(self.kind.beside[name]))
 
     def action_back(self) -> None:
-        self.post_message(PaneWanted(self.kind.above))
+        if not self.let_go() and self.kind.above:
+            self.post_message(PaneWanted(self.kind.above))
 
     def action_new(self) -> None:
         self.post_message(ActionWanted(self.subject(), self._acted))
@@ -300,11 +331,15 @@ class ListPane(Pane):
 
     def action_next_group(self) -> None:
         if self._link.status.state is not LinkState.UP:
-            self.notify("There is no connection; the list stays as it is.", severity="warning", markup=False)
+            self.notify(system_text(NO_CONNECTION).plain, severity="warning", markup=False)
             return
-        self.workers.cancel_node(self)
         self._group = (self._group + 1) % len(self.kind.groups)
-        self._loaded = self.kind.nothing_yet()
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Another list of the same kind: nothing of it is known yet."""
+        self.workers.cancel_node(self)
+        self._loaded = self.nothing_yet()
         self._fetched = False
         self.table.empty = system_text("Loading …")
         self.table.show(self._rows())

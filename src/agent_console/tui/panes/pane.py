@@ -52,6 +52,11 @@ class Pane(Vertical):
         return self.pane_name.capitalize()
 
     @property
+    def tab(self) -> str:
+        """The pane with a key to which it belongs."""
+        return self.pane_name
+
+    @property
     def has_answer(self) -> bool:
         return True
 

@@ -4,11 +4,11 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import Static
 
 from agent_console.repository.port import Change
 from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.closing import ClosesItself
 from agent_console.tui.link import LinkStatus
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
@@ -30,7 +30,7 @@ class KnowsTheWay(Protocol):
     def header_facts(self) -> HeaderFacts: ...
 
 
-class StackedScreen(Screen[None]):
+class StackedScreen(ClosesItself[None]):
     """Yields its content from `body`. It is no modal screen: the keys that work everywhere work here too.
 
     The way back stands below the header as soon as it is longer than one step.

@@ -12,6 +12,7 @@ from agent_console.domain.spans import ago, span
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.link import NOT_YET, LinkState, LinkStatus
 from agent_console.tui.looks import pool_badge
+from agent_console.tui.waiting_count import WaitingCount
 
 if TYPE_CHECKING:
     from agent_console.domain.agents import PoolStatus
@@ -36,6 +37,7 @@ class HeaderFacts:
     link: LinkStatus = NOT_YET
     answered_at: datetime | None = None
     now: datetime | None = None
+    waiting: WaitingCount | None = None
 
     @property
     def age(self) -> float | None:
@@ -103,10 +105,20 @@ def link_text(facts: HeaderFacts, wording: Wording) -> Content:
             return system_text("✓ connected", "$text-success")
 
 
+def waiting_text(facts: HeaderFacts, wording: Wording) -> Content:
+    """What waits for a person; where nothing does, nothing is said, so that it is seen when something comes."""
+    if facts.waiting is None or not (facts.waiting.count or facts.waiting.more):
+        return system_text("")
+    words = facts.waiting.words if wording.retries else str(facts.waiting)
+    style = "$foreground-muted" if facts.link.state is not LinkState.UP else "$text-warning bold"
+    return system_text(f"  ◆ {words}", style)
+
+
 def header_line(facts: HeaderFacts, width: int) -> Content:
-    """The line in exactly this many cells. The pool and the connection stay on it at any width."""
-    badge = pool_badge(facts.pool, stale=facts.link.state is not LinkState.UP)
+    """The line in exactly this many cells. The pool, what waits and the connection stay on it at any width."""
+    pool = pool_badge(facts.pool, stale=facts.link.state is not LinkState.UP)
     for wording in WORDINGS:
+        badge = pool + waiting_text(facts, wording)
         place, link = place_text(facts, wording).pad_right(1), link_text(facts, wording).pad_right(1)
         room = width - badge.cell_length - link.cell_length - 3
         if place.cell_length <= room:

@@ -22,6 +22,9 @@ class KeyFooter(Footer):
             self.call_after_refresh(self._follow)
 
     async def _follow(self) -> None:
+        if not self.is_attached:
+            # The screen was closed meanwhile, perhaps by the very key that changed the focus.
+            return
         keys = self._keys_to_show()
         if keys != self._shown_keys:
             self._shown_keys = keys

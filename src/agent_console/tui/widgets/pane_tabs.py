@@ -1,0 +1,87 @@
+"""The line that says which panes there are, by their keys, and which one is shown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from textual import events
+from textual.binding import ActiveBinding
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from agent_console.tui.agent_text import system_text
+
+LAYOUTS = ((2, False), (1, False), (1, True))
+"""Cells between two tabs, and whether titles are cut short; the first that fits is taken."""
+MORE = "more"
+
+
+@dataclass(frozen=True)
+class PaneKey:
+    """`action` is what its key does."""
+
+    key: str
+    title: str
+    action: str
+    name: str
+
+    def text(self, *, shown: bool, short: bool) -> Content:
+        title = self.title[:4] if short and not shown else self.title
+        if shown:
+            return system_text(f"{self.key} {title}", "bold reverse")
+        return system_text(self.key, "$text-accent") + system_text(f" {title}", "$foreground-muted")
+
+
+def tabs_of(bindings: Iterable[ActiveBinding]) -> tuple[PaneKey, ...]:
+    """From the keys that lead to panes, as they are now: a key may have been given to something else."""
+    found = (active.binding for active in bindings)
+    return tuple(
+        PaneKey(binding.key, binding.description, binding.action, (binding.id or "").removeprefix("pane."))
+        for binding in found
+        if (binding.id or "").startswith("pane.")
+    )
+
+
+def tabs_line(tabs: Sequence[PaneKey], shown: str, width: int) -> tuple[Content, list[range]]:
+    """The line, and the cells that each tab takes of it. Where there is little room titles are cut short."""
+    for gap, short in LAYOUTS:
+        texts = [tab.text(shown=tab.name == shown, short=short) for tab in tabs]
+        if sum(text.cell_length + gap for text in texts) - gap < width:
+            break
+    line, places = system_text("").pad_right(1), list[range]()
+    for text in texts:
+        places.append(range(line.cell_length, line.cell_length + text.cell_length))
+        line = (line + text).pad_right(gap)
+    return line.truncate(width, ellipsis=False, pad=True), places
+
+
+class PaneTabs(Widget):
+    DEFAULT_CSS = "PaneTabs { height: 1; }"
+
+    class Chosen(Message):
+        """Somebody clicked on a tab."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tabs: tuple[PaneKey, ...] = ()
+        self._shown = ""
+
+    def show(self, tabs: Sequence[PaneKey], shown: str) -> None:
+        """What has no key of its own is among the further ones."""
+        shown = shown if any(tab.name == shown for tab in tabs) else MORE
+        if (tuple(tabs), shown) != (self._tabs, self._shown):
+            self._tabs, self._shown = tuple(tabs), shown
+            self.refresh()
+
+    def render(self) -> Content:
+        return tabs_line(self._tabs, self._shown, self.size.width)[0]
+
+    def on_click(self, event: events.Click) -> None:
+        _, places = tabs_line(self._tabs, self._shown, self.size.width)
+        for tab, place in zip(self._tabs, places, strict=True):
+            if event.x in place:
+                self.post_message(self.Chosen(tab.action))
