@@ -126,11 +126,6 @@ class ConsoleApp(Switching):
     def _has_pane(self, name: str) -> bool:
         return any(pane.pane_name == name for pane in self._panes)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "pane":
-            return self._has_pane(str(parameters[0]))
-        return super().check_action(action, parameters)
-
     @property
     def stacked(self) -> "tuple[StackedScreen, ...]":
         """The screens that were opened one from another, the topmost last; help or a dialog may lie over them."""
@@ -234,11 +229,32 @@ class ConsoleApp(Switching):
             return
         while len(self.screen_stack) > 1:
             self.pop_screen()
+        self._make_pane(name)
         self._switcher.current = f"pane-{name}"
         self._tabs.show(tabs_of(self.screen.active_bindings.values()), self.pane.tab)
-        self.pane.take_focus()
+        if self.pane.is_mounted:
+            self.pane.take_focus()
+        else:
+            self.pane.call_after_refresh(self._focus_pane, self.pane)
         self.pane.tick()
         self._step()
+
+    def _focus_pane(self, pane: "Pane") -> None:
+        """As soon as there is something to focus, if one is still there."""
+        if pane is self.pane and len(self.screen_stack) == 1:
+            pane.take_focus()
+
+    def _make_pane(self, name: str) -> None:
+        """A pane with a key is made when somebody first goes there."""
+        from agent_console.tui.panes.every import PANES
+
+        if self._around is None or self._has_pane(name):
+            return
+        pane = PANES[name](self._around)
+        pane.display = False
+        self._switcher.mount(pane)
+        pane.set_stale(self.link.status.state is not LinkState.UP)
+        self._panes += (pane,)
 
     @on(PaneTabs.Chosen)
     async def _clicked(self, message: PaneTabs.Chosen) -> None:

@@ -135,7 +135,7 @@ class Commanding(TerminalApp[None]):
     def _commands(self) -> "tuple[Command, ...]":
         """Those of the screen that is shown, before anything lies over it."""
         from agent_console.tui.commands import LiveKey, every_command
-        from agent_console.tui.panes.every import KINDS
+        from agent_console.tui.panes.every import KINDS, PANES
         from agent_console.tui.panes.narrowed_pane import NarrowedPane
 
         keys = (
@@ -143,7 +143,7 @@ class Commanding(TerminalApp[None]):
             for key, active in self.screen.active_bindings.items()
             if active.binding.id and active.binding.description
         )
-        panes = [pane.pane_name for pane in self._panes if "-" not in pane.pane_name]
+        panes = list(PANES)
         role = None if self._around is None else self._around.acting_as
         return every_command(KINDS, panes, role, keys, on_a_list=isinstance(self.view, NarrowedPane))
 
@@ -167,9 +167,9 @@ class Commanding(TerminalApp[None]):
                 self._narrow(command.does.name, rest)
 
     async def _go_to(self, name: str) -> None:
-        from agent_console.tui.panes.every import KINDS
+        from agent_console.tui.panes.every import KINDS, PANES
 
-        if any(pane.pane_name == name for pane in self._panes):
+        if name in PANES:
             self.action_pane(name)
         else:
             await self._show_list(KINDS[name])

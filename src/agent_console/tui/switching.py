@@ -117,23 +117,21 @@ class Switching(Commanding):
     # Coming and going
 
     async def _arrive(self, setup: Setup, start: str) -> bool:
-        """Show the place's panes, all of them empty, and set out for it. False when somebody left meanwhile."""
+        """Show the place's first pane, still empty, and set out for it. False when somebody left meanwhile."""
         await asyncio.to_thread(import_module, "agent_console.tui.panes.every")
-        from agent_console.tui.panes.every import every_pane
+        from agent_console.tui.panes.every import PANES
         from agent_console.tui.panes.surroundings import Surroundings
 
         await self.take_keymap(setup.keymap)
         self._around = Surroundings(self.link, self._clock, setup.read_only)
-        panes = every_pane(self._around)
-        for pane in panes:
-            await self._switcher.add_content(pane)
-        if not all(pane.is_attached for pane in panes):
+        first = PANES.get(start, PANES["agents"])(self._around)
+        await self._switcher.add_content(first)
+        if not first.is_attached:
             # Somebody left meanwhile, and the screen is being taken down.
             return False
-        self._panes = panes
+        self._panes = (first,)
         self._keep_drafts(setup.profile)
-        names = [pane.pane_name for pane in panes]
-        self.action_pane(start if start in names else "agents")
+        self.action_pane(first.pane_name)
         self.refresh_bindings()
         self.link.start(self._after_the_last(setup))
         return True

@@ -1,6 +1,8 @@
 """Every pane: those with a look and a key of their own, and those derived from their operations."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from agent_console.repository.port import Topic
 from agent_console.tui.panes import detail_screen
@@ -42,6 +44,11 @@ KINDS: dict[str, ListKind] = {kind.name: kind for kind in (APPROVALS, *WITH_A_KE
 """By noun, for whoever wants one thing of it and knows only its id."""
 
 
-def every_pane(around: Surroundings) -> tuple[Pane, ...]:
-    listed = (pane_of(kind, around) for kind in WITH_A_KEY)
-    return (OverviewPane(around), ApprovalsPane(around), *listed, RoutesPane(around), AuditPane(around))
+PANES: dict[str, Callable[[Surroundings], Pane]] = {
+    "overview": OverviewPane,
+    "approvals": ApprovalsPane,
+    **{kind.name: partial(pane_of, kind) for kind in WITH_A_KEY},
+    "routes": RoutesPane,
+    "audit": AuditPane,
+}
+"""Those with a key. Each is made when somebody first goes there."""

@@ -128,6 +128,7 @@ class ListPane(NarrowedPane):
 
     def _lay_out(self) -> None:
         self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
+        self._show_side()
 
     # Freshness
 
