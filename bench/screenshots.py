@@ -21,11 +21,12 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from agent_console.database import example_fleet
+from agent_console.database import example_fleet, example_story
 from agent_console.database.embedded import embedded_postgres
 from agent_console.database.migrate import migrate
 from agent_console.database.roles import APP, with_role
-from agent_console.repository.postgres.repository import open_direct
+from agent_console.repository.postgres.duties import duties_done
+from agent_console.repository.postgres.repository import Backend, open_direct
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.setup import Setup
 from agent_console.tui.widgets.header import HeaderBar
@@ -34,20 +35,32 @@ AT = datetime(2099, 3, 1, 3, 0, tzinfo=UTC)
 """In the future, so that the database's own clock never counts an agent as silent."""
 PATIENCE = 30.0
 LOOK_SECONDS = 0.02
+SETTLED_SECONDS = 0.6
+
+
+DUTIES_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
 class Picture:
     name: str
+    start: str
     keys: tuple[str, ...] = ()
     size: tuple[int, int] = (100, 30)
 
 
 PICTURES = (
-    Picture("agents"),
-    Picture("jobs", ("3",)),
-    Picture("job", ("3", "down", "down", "enter")),
-    Picture("wide", ("3", "down", "down"), (160, 36)),
+    Picture("overview", "overview"),
+    Picture("approvals", "approvals"),
+    Picture("approval", "approvals", ("down", "enter")),
+    Picture("agents", "agents"),
+    Picture("jobs", "jobs"),
+    Picture("job", "jobs", ("down", "down", "enter")),
+    Picture("conversation", "threads", ("down", "enter")),
+    Picture("tree", "threads", ("down", "enter", "t")),
+    Picture("routes", "routes"),
+    Picture("audit", "audit"),
+    Picture("wide", "jobs", ("down", "down"), (160, 36)),
 )
 
 
@@ -60,12 +73,27 @@ def example_database() -> Iterator[str]:
         with embedded_postgres(folder / "data", say=print) as server:
             migrate(server.dsn())
             example_fleet.fill(server.dsn(), AT)
-            yield with_role(server.dsn(), APP)
+            example_story.fill(server.dsn(), AT)
+            working = with_role(server.dsn(), APP)
+            asyncio.run(do_duties(working))
+            yield working
+
+
+async def do_duties(dsn: str) -> None:
+    """A fleet that somebody looks after: else the overview would say, rightly, that nobody does."""
+    backend = Backend(dsn)
+    async with duties_done(backend):
+        await asyncio.sleep(DUTIES_SECONDS)
+    await backend.close()
 
 
 def taken(picture: Picture, dsn: str) -> str:
     """The picture as SVG, without the random ids that would make it differ from itself."""
-    setup = Setup(lambda say: open_direct(dsn, team=example_fleet.TEAM, user=example_fleet.ADMIN), "example")
+    setup = Setup(
+        lambda say: open_direct(dsn, team=example_fleet.TEAM, user=example_fleet.ADMIN),
+        "example",
+        start=picture.start,
+    )
     app = ConsoleApp(lambda: setup, clock=lambda: AT)
     shots: list[str] = []
 
@@ -73,8 +101,9 @@ def taken(picture: Picture, dsn: str) -> str:
         await until(lambda: has_list(app) and has_pool(app))
         for key in picture.keys:
             await pilot.press(key)
-            await until(lambda: has_list(app))
-        await pilot.pause()
+            await pilot.pause()
+            await until(lambda: app.view.has_answer)
+        await pilot.pause(SETTLED_SECONDS)
         shots.append(app.export_screenshot())
         app.exit()
 

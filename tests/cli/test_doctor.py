@@ -83,6 +83,7 @@ def test_in_a_real_terminal_it_tells_what_that_can_do(tmp_path: Path) -> None:
         (72, 24),
         HOME=str(tmp_path),
         LC_ALL="C.UTF-8",
+        COLUMNS="80",
         COLORTERM="",
         TMUX="socket",
         SSH_CONNECTION="192.0.2.7 1 192.0.2.8 22",

@@ -39,7 +39,7 @@ def refusal(**command_line: object) -> ConfigError:
         (
             "zzzzzz = 1",
             'FILE: "zzzzzz" is not a known key.',
-            "Known here: theme, mouse, slow, keymap, team, user, read_only, default_profile, profiles.",
+            "Known here: theme, mouse, bell, slow, keymap, team, user, read_only, default_profile, profiles.",
         ),
         ('mouse = "yes"', 'FILE: "mouse" must be true or false, not "yes".', "Correct it in FILE."),
         ("mouse = 1", 'FILE: "mouse" must be true or false, not 1.', "Correct it in FILE."),

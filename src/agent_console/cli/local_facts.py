@@ -32,6 +32,15 @@ ALL_COLOURS = 1 << 24
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)")
 
 
+def terminal_size() -> os.terminal_size:
+    """Of the terminal itself, if there is one: what COLUMNS says may be long over."""
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    except (OSError, ValueError):
+        return shutil.get_terminal_size()
+
+
+
 def local_facts(options: Mapping[str, object]) -> LocalFacts:
     """Nothing here is ever refused: what can't be found out is itself a finding."""
     try:
@@ -51,7 +60,7 @@ def local_facts(options: Mapping[str, object]) -> LocalFacts:
 
 def _terminal(options: Mapping[str, object]) -> TerminalFacts:
     looks = glance(options)
-    size = shutil.get_terminal_size()
+    size = terminal_size()
     return TerminalFacts(
         is_terminal=sys.__stdout__ is not None and sys.__stdout__.isatty(),
         term=os.environ.get("TERM", ""),
