@@ -53,8 +53,12 @@ LINKS: LiteralString = """
      where s.team_id = %(team_id)s and s.position > %(after)s and s.position <= %(upto)s
      order by s.position
 """.replace("@act", ACT)
-# A stretch of the chain is a small part of the trail: each of its acts is looked up, and no join reads the rest.
-LOOKED_UP = ("enable_hashjoin=off", "enable_mergejoin=off")
+# A stretch of the chain is a small part of the trail: each of its acts is looked up and no join reads the rest.
+# Rows come as they are found; several workers would leave them to be sorted, all of them.
+LOOKED_UP = (
+    *("enable_hashjoin=off", "enable_mergejoin=off"),
+    *("enable_sort=off", "max_parallel_workers_per_gather=0"),
+)
 # Acts behind the end of the chain, by audit_log_order_idx.
 UNSEALED: LiteralString = """
     select a.id, a.seq, a.event_hash, nullif(a.metadata, '{}')::text, @act
