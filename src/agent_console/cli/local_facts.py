@@ -40,7 +40,6 @@ def terminal_size() -> os.terminal_size:
         return shutil.get_terminal_size()
 
 
-
 def local_facts(options: Mapping[str, object]) -> LocalFacts:
     """Nothing here is ever refused: what can't be found out is itself a finding."""
     try:
