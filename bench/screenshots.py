@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -35,7 +35,7 @@ AT = datetime(2099, 3, 1, 3, 0, tzinfo=UTC)
 """In the future, so that the database's own clock never counts an agent as silent."""
 PATIENCE = 30.0
 LOOK_SECONDS = 0.02
-SETTLED_SECONDS = 0.6
+SETTLED_SECONDS = 1.5
 
 
 DUTIES_SECONDS = 3.0
@@ -94,7 +94,8 @@ def taken(picture: Picture, dsn: str) -> str:
         "example",
         start=picture.start,
     )
-    app = ConsoleApp(lambda: setup, clock=lambda: AT)
+    moments = [AT]
+    app = ConsoleApp(lambda: setup, clock=lambda: moments[-1])
     shots: list[str] = []
 
     async def pose(pilot: Pilot[object]) -> None:
@@ -103,6 +104,8 @@ def taken(picture: Picture, dsn: str) -> str:
             await pilot.press(key)
             await pilot.pause()
             await until(lambda: app.view.has_answer)
+        # Half a second after something appears keys decide nothing, and the screen says so: let that pass.
+        moments.append(AT + timedelta(seconds=1))
         await pilot.pause(SETTLED_SECONDS)
         shots.append(app.export_screenshot())
         app.exit()
