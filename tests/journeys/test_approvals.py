@@ -59,7 +59,7 @@ def test_one_is_approved_and_one_rejected_and_nothing_happens_by_itself(console:
     console.wait_for("Not at night.")
     console.press("Escape")
     console.wait_for("Nothing waits for a person.")
-    assert "◆" not in console.screen()
+    wait_until(lambda: "◆" not in console.screen(), console.screen)
     console.press("f")
     console.wait_for("5 decided", "✗ rejected", "✓ approved")
 

@@ -31,6 +31,8 @@ async def test_of_two_consoles_the_second_is_told_who_was_first(story: Fleet) ->
     async with desk(at(story)) as ana, desk(at(story, OLE)) as ole:
         await ana.opens(DEPLOY)
         await ole.opens(DEPLOY)
+        both = "select count(distinct user_id) = 2 from approval_looks"
+        await until(lambda: story.one(both) is True, "both have said that they look")
         ana.clock.now += timedelta(seconds=6)
         await ana.sees("also looking: Ole Berg since")
         await ana.arms()
