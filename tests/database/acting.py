@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from psycopg import sql
 
-from tests.database.rows import Team
+from tests.database.team import Team
 
 
 @contextmanager

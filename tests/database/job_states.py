@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from tests.database import rows
-from tests.database.rows import Row
+from tests.database.team import Row
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 

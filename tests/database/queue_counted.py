@@ -1,6 +1,6 @@
 """Counting the queue twice: row by row, and as the counters tell it."""
 
-from tests.database.rows import Team
+from tests.database.team import Team
 
 COUNTED = """
     select team_id, lane_id, status, count(*) as jobs from jobs group by team_id, lane_id, status

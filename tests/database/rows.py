@@ -7,16 +7,13 @@ it. A value may be a function of the team: it is called when the row is inserted
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol
 from uuid import UUID
 
 import psycopg
 import pytest
-from psycopg import sql
-from psycopg.rows import TupleRow, dict_row
 from psycopg.types.json import Jsonb
 
 from agent_console.domain.ids import (
@@ -44,57 +41,14 @@ from agent_console.domain.ids import (
     WorkerTokenId,
 )
 from tests.database.endless_times import EndlessTimes
+from tests.database.team import Connection, Row, Team
 from tests.support.clusters import TemplateDatabase
 
-Row: TypeAlias = dict[str, object]
-Connection: TypeAlias = psycopg.Connection[TupleRow]
-
 LATER = datetime(2099, 1, 1, tzinfo=UTC)
-# The columns by which an inserted row is found again.
-KEYS = (
-    "team_id", "id", "agent_id", "connector_id", "lane_id", "route_id", "approval_id", "audit_id", "name",
-    "shard", "duty",
-)  # fmt: skip
 
 
 class Add(Protocol):
     def __call__(self, team: "Team", **changes: object) -> Row: ...
-
-
-@dataclass(frozen=True)
-class Team:
-    """A team with one person in it, and the connection its rows are written on."""
-
-    connection: Connection
-    team_id: TeamId
-    user_id: UserId
-
-    def insert(self, table: str, row: Mapping[str, object]) -> Row:
-        given = {name: value(self) if callable(value) else value for name, value in row.items()}
-        statement = sql.SQL("insert into {} ({}) values ({})").format(
-            sql.Identifier(table),
-            sql.SQL(", ").join(map(sql.Identifier, given)),
-            sql.SQL(", ").join(sql.Placeholder() * len(given)),
-        )
-        self.connection.execute(statement, [_adapted(value) for value in given.values()])
-        return given
-
-    def execute(self, statement: str, *values: object) -> list[Row]:
-        """Rows by column name; `%s` in the statement takes the values in turn."""
-        with self.connection.cursor(row_factory=dict_row) as cursor:
-            cursor.execute(statement.encode(), values)
-            return cursor.fetchall() if cursor.description else []
-
-    def stored(self, table: str, row: Mapping[str, object]) -> Row:
-        """What the table holds now of an inserted row."""
-        named = {name: value for name, value in row.items() if name in KEYS and value is not None}
-        where = " and ".join(f"{name} = %s" for name in named)
-        (found,) = self.execute(f"select * from {table} where {where}", *named.values())
-        return found
-
-
-def _adapted(value: object) -> object:
-    return Jsonb(value) if isinstance(value, (dict, list)) else value
 
 
 def _hash() -> str:

@@ -16,7 +16,7 @@ from agent_console.domain.ids import AgentId, AuditId, RunId, TeamId, ThreadId, 
 from agent_console.domain.kinds import ActorType, Decision
 from tests.database import rows
 from tests.database.acting import acting_as
-from tests.database.rows import Connection, Team
+from tests.database.team import Connection, Team
 from tests.support.clusters import Cluster, TemplateDatabase
 
 HASH = "select audit_event_hash(1::smallint" + ", %s" * 17 + ")"

@@ -12,7 +12,8 @@ from pytest import mark, param
 from agent_console.domain.ids import AgentId, ApprovalId, ThreadId, UserId
 from agent_console.domain.states import RunStatus
 from tests.database import rows
-from tests.database.rows import ADD, Row, Team, adding, refused_by
+from tests.database.rows import ADD, adding, refused_by
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 TABLES = (

@@ -11,7 +11,8 @@ from pytest import mark, param
 from agent_console.domain.ids import JobId
 from tests.database import rows
 from tests.database.job_states import in_state
-from tests.database.rows import ADD, LATER, Row, Team, adding, refused_by
+from tests.database.rows import ADD, LATER, adding, refused_by
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 TABLES = ("lanes", "job_events", "job_results", "queue_moves", "queue_counts", "queue_tallies", "duty_rounds")

@@ -8,7 +8,7 @@ import pytest
 
 from agent_console.domain.ids import AgentId
 from tests.database import rows
-from tests.database.rows import Team
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 BEGINS = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
@@ -70,7 +70,7 @@ def stays_in_page(team: Team, agent: UUID, at: datetime) -> bool:
     return after["in_page"] != before["in_page"]
 
 
-def _written(team: Team) -> list[rows.Row]:
+def _written(team: Team) -> list[Row]:
     return team.execute(
         "select n_tup_upd as beats, n_tup_hot_upd as in_page"
         " from pg_stat_xact_user_tables where relname = 'agent_runtime'"

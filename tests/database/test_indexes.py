@@ -8,7 +8,8 @@ from pytest import mark, param
 
 from agent_console.domain.ids import AgentId, RunId, ThreadId, UserId
 from tests.database import rows
-from tests.database.rows import ADD, LATER, Row, Team
+from tests.database.rows import ADD, LATER
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 TEAM = "<team>"

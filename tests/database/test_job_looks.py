@@ -10,7 +10,8 @@ from pytest import mark, param
 from tests.database import rows
 from tests.database.endless_times import AT_ONCE
 from tests.database.job_states import AT, FINAL, in_state
-from tests.database.rows import Row, Team, adding, refused_by
+from tests.database.rows import adding, refused_by
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 BEFORE = AT - timedelta(minutes=1)

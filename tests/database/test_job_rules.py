@@ -11,7 +11,8 @@ from pytest import mark, param
 from agent_console.domain.states import JobStatus
 from tests.database import rows
 from tests.database.job_states import AT, FINAL, STATES, in_state
-from tests.database.rows import Row, Team, adding, refused_by
+from tests.database.rows import adding, refused_by
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 # Each at its limit, so that one more is too many.

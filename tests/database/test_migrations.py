@@ -28,7 +28,8 @@ from agent_console.database.migrate import (
 from agent_console.database.schema import REVISION, require_revision
 from agent_console.database.tables import metadata
 from agent_console.domain.errors import SchemaMismatch
-from tests.database.rows import ADD, Connection, make_team
+from tests.database.rows import ADD, make_team
+from tests.database.team import Connection
 from tests.support.clusters import Cluster, template_database
 
 REPOSITORY = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from tests.database import rows
-from tests.database.rows import Connection, Team
+from tests.database.team import Connection, Team
 from tests.support.clusters import TemplateDatabase
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)

@@ -10,7 +10,7 @@ from agent_console.domain.ids import LaneId
 from tests.database import rows
 from tests.database.job_states import AT, STATES, in_state
 from tests.database.queue_counted import COUNTED, fold, same_as_counted
-from tests.database.rows import Row, Team
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 MANY = 300

@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from tests.database import rows
 from tests.database.queue_counted import fold, same_as_counted
-from tests.database.rows import Team
+from tests.database.team import Team
 
 WRITERS = 4
 ROUNDS = 15

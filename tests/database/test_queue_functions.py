@@ -16,7 +16,7 @@ from tests.database import rows
 from tests.database.acting import acting_as
 from tests.database.job_states import AT, in_state
 from tests.database.queue_counted import fold, same_as_counted
-from tests.database.rows import Row, Team
+from tests.database.team import Row, Team
 from tests.support.clusters import Cluster, template_database
 
 MANY = 20_000

@@ -9,7 +9,8 @@ from pytest import mark, param
 from agent_console.database.roles import APP, MAINTENANCE, OWNER, READ_ONLY, with_role
 from tests.database import rows
 from tests.database.acting import acting_as
-from tests.database.rows import ADD, Team
+from tests.database.rows import ADD
+from tests.database.team import Team
 from tests.support.clusters import TemplateDatabase
 
 # Written once, never again: what happened, what came of it, what the policy was, what is still to be counted.

@@ -9,7 +9,7 @@ from pytest import mark, param
 from agent_console.domain.ids import RunId
 from tests.database import rows
 from tests.database.job_states import AT, FINAL, in_state
-from tests.database.rows import Row, Team
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 EARLIER = datetime(2026, 2, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pytest import mark
 from agent_console.domain.ids import AgentId, JobId, RunId
 from tests.database import rows
 from tests.database.job_states import AT, in_state
-from tests.database.rows import Row, Team
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 

@@ -14,7 +14,8 @@ from agent_console.database.tables import metadata
 from agent_console.domain.ids import AgentId
 from tests.database import rows
 from tests.database.endless_times import AT_ONCE
-from tests.database.rows import ADD, Row, Team
+from tests.database.rows import ADD
+from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
 

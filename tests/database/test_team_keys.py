@@ -10,7 +10,8 @@ from pytest import mark, param
 from agent_console.database.tables import metadata
 from agent_console.database.tables.columns import IdType
 from tests.database import rows
-from tests.database.rows import ADD, Team, adding, make_team, refused_by
+from tests.database.rows import ADD, adding, make_team, refused_by
+from tests.database.team import Team
 from tests.support.clusters import TemplateDatabase
 
 # References that outlive what they name (C-37, the history of routes), or that stand on a row written too often

@@ -16,16 +16,14 @@ from agent_console.database.tables.queue import (
     queue_tallies,
 )
 from agent_console.database.tables.registry import (
-    agent_connectors,
     agent_runtime,
     agents,
-    collections,
-    connectors,
     pool_counts,
     registration_tokens,
     sessions,
     worker_tokens,
 )
+from agent_console.database.tables.storage import agent_connectors, collections, connectors
 
 __all__ = [
     "IdType",

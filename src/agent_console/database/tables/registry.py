@@ -1,4 +1,4 @@
-"""The pool: agents, their state at run time, the tokens they come in with, their storage, their sessions."""
+"""The pool: agents, their state at run time, the tokens they come in with, their sessions."""
 
 from sqlalchemy import (
     Boolean,
@@ -8,7 +8,6 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
-    LargeBinary,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -31,7 +30,6 @@ from agent_console.database.tables.columns import (
     metadata,
     moment,
     not_blank,
-    one_of,
     points,
     primary,
     ref,
@@ -43,14 +41,11 @@ from agent_console.database.tables.columns import (
 )
 from agent_console.domain.ids import (
     AgentId,
-    CollectionId,
-    ConnectorId,
     RegistrationTokenId,
     SessionId,
     UserId,
     WorkerTokenId,
 )
-from agent_console.domain.kinds import CredentialLocation, StorageKind
 
 agents = Table(
     "agents",
@@ -278,106 +273,6 @@ worker_tokens = Table(
     clean_list("worker_tokens", "allowed_job_types"),
     clean_list("worker_tokens", "capabilities"),
     Index("worker_tokens_worker_idx", "team_id", "worker_id"),
-)
-
-connectors = Table(
-    "connectors",
-    metadata,
-    team(),
-    key(ConnectorId),
-    words("name", required=True),
-    words("type", required=True),
-    words("credential_location", required=True, default="server"),
-    Column("credentials_encrypted", LargeBinary),
-    words("credentials_key_id"),
-    json_object("config"),
-    user_ref("created_by_user_id", required=True),
-    user_ref("updated_by_user_id"),
-    moment("deleted_at"),
-    created(),
-    updated(),
-    *primary("connectors"),
-    in_team("connectors"),
-    points("connectors", "created_by_user_id", "users"),
-    points("connectors", "updated_by_user_id", "users"),
-    not_blank("connectors", "name", 255),
-    one_of("connectors", "type", StorageKind),
-    one_of("connectors", "credential_location", CredentialLocation),
-    check(
-        "connectors_credentials_only_on_server",
-        "credential_location = 'server' or (credentials_encrypted is null and credentials_key_id is null)",
-    ),
-    is_object("connectors", "config"),
-    Index(
-        "connectors_name_uq",
-        "team_id",
-        text("lower(name)"),
-        unique=True,
-        postgresql_where=text("deleted_at is null"),
-    ),
-)
-
-agent_connectors = Table(
-    "agent_connectors",
-    metadata,
-    team(),
-    ref("agent_id", AgentId, required=True),
-    ref("connector_id", ConnectorId, required=True),
-    moment("reported_at", required=True, default="now()"),
-    PrimaryKeyConstraint("team_id", "agent_id", "connector_id", name="agent_connectors_pkey"),
-    points("agent_connectors", "agent_id", "agents", on_delete="CASCADE"),
-    points("agent_connectors", "connector_id", "connectors", on_delete="CASCADE"),
-    Index("agent_connectors_connector_idx", "team_id", "connector_id", "agent_id"),
-)
-
-collections = Table(
-    "collections",
-    metadata,
-    team(),
-    key(CollectionId),
-    words("name", required=True),
-    words("type", required=True),
-    words("location"),
-    words("tool"),
-    ref("connector_id", ConnectorId),
-    ref("bound_agent_id", AgentId),
-    Column("auto_refresh", Boolean, nullable=False, server_default=text("true")),
-    Column("refresh_interval_hours", Integer),
-    moment("last_refresh_at"),
-    moment("next_refresh_at"),
-    user_ref("created_by_user_id", required=True),
-    user_ref("updated_by_user_id"),
-    moment("deleted_at"),
-    created(),
-    updated(),
-    *primary("collections"),
-    in_team("collections"),
-    points("collections", "connector_id", "connectors"),
-    points("collections", "bound_agent_id", "agents"),
-    points("collections", "created_by_user_id", "users"),
-    points("collections", "updated_by_user_id", "users"),
-    not_blank("collections", "name", 255),
-    one_of("collections", "type", StorageKind),
-    check(
-        "collections_binding",
-        "case type when 'local' then bound_agent_id is not null or deleted_at is not null"
-        " when 'smb' then true else bound_agent_id is null end",
-    ),
-    check("collections_interval", "refresh_interval_hours >= 1"),
-    Index(
-        "collections_name_uq",
-        "team_id",
-        text("lower(name)"),
-        unique=True,
-        postgresql_where=text("deleted_at is null"),
-    ),
-    Index(
-        "collections_agent_idx",
-        "team_id",
-        "bound_agent_id",
-        "id",
-        postgresql_where=text("bound_agent_id is not null"),
-    ),
 )
 
 sessions = Table(
