@@ -53,7 +53,10 @@ async def test_coming_in_going_on_and_leaving_are_written_down_once_each(fleet: 
 async def test_a_token_that_rested_for_half_a_day_comes_in_again(fleet: Fleet) -> None:
     async with serving(fleet.working) as url, HttpRepository(url, fleet.token(VIEWER)) as vera:
         await vera.call(ME, Nothing())
-        assert told(fleet) == []
+        fleet.execute("update operator_tokens set last_used_at = now() - interval '11 hours'")
+        await vera.call(ME, Nothing())
+        assert fleet.one("select last_used_at > now() - interval '1 minute' from operator_tokens") is True
+        assert told(fleet) == [], "a short rest is no coming in"
         fleet.execute("update operator_tokens set last_used_at = now() - interval '13 hours'")
 
         await vera.call(ME, Nothing())
