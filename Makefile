@@ -36,7 +36,7 @@ $(VENV)/.bench: $(VENV)/.test
 run: $(VENV)/.run ## open the console on an embedded database with an example fleet
 	@$(BIN)/agent-console demo
 
-test: check ## everything that must hold, in under eight minutes on two cores
+test: check ## everything that must hold
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: lint types contracts ## lint, strict types, import contracts
