@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -147,18 +147,41 @@ def test_two_programs_that_start_at_once_on_a_fresh_folder_both_get_it(fresh: Pa
     assert errors == ""
 
 
-def test_a_program_killed_with_9_leaves_a_server_that_the_next_one_uses_and_stops(folder: Path) -> None:
-    with another_program(folder) as program:
+def test_a_program_killed_with_9_leaves_a_server_that_the_next_one_uses(folder: Path) -> None:
+    with another_program(folder) as program, another_program(folder) as next_one:
         wait_until_ready(program)
         pid = postmaster(folder)
+        wait_until_ready(next_one)
         program.kill()
         program.wait()
-
-    with embedded_postgres(folder):
-        joined = postmaster(folder)
+        with embedded_postgres(folder):
+            joined = postmaster(folder)
+        leave(next_one)
 
     assert joined == pid
     assert not answers(folder)
+
+
+def test_when_everybody_was_killed_with_9_nothing_is_left_running(folder: Path) -> None:
+    with another_program(folder) as program:
+        wait_until_ready(program)
+        server = Path(f"/proc/{postmaster(folder)}")
+        program.kill()
+        program.wait()
+
+    deadline = time.monotonic() + 60
+    while server.exists() or watching(folder):
+        assert time.monotonic() < deadline, f"{server} still runs, watched by {watching(folder)}"
+        time.sleep(0.02)
+
+
+def watching(folder: Path) -> list[str]:
+    """The command lines of those who watch over the server in this folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(process.read_text().replace("\0", " "))
+    return [command for command in found if "embedded_watch" in command and f"{folder} " in command]
 
 
 def test_after_kill_9_of_postgres_the_next_start_recovers_what_was_committed(folder: Path) -> None:

@@ -1,8 +1,9 @@
 """A real PostgreSQL in a folder, for as long as somebody uses it.
 
 Every program that uses it holds a shared lock on one file; the kernel gives that lock back when the program
-ends, however it ends. Whoever leaves and finds nobody else stops the server. Joining and leaving exclude each
-other through a second lock, so nobody stops a server that somebody else is just joining.
+ends, however it ends. Whoever leaves and finds nobody else stops the server; when all were killed, the watch does
+that was started with it. Joining and leaving exclude each other through a second lock, so nobody stops a server
+that somebody else is just joining.
 """
 
 import subprocess

@@ -26,6 +26,7 @@ from agent_console.database.embedded_folder import (
 )
 from agent_console.database.embedded_locks import POLL_SECONDS, FileLock
 from agent_console.database.embedded_programs import Programs, forget_other_copies
+from agent_console.database.embedded_watch import keep_watch
 from agent_console.domain.errors import DatabaseUnavailable
 
 INIT_SECONDS = 300.0
@@ -183,6 +184,7 @@ class Cluster:
                     output=output,
                     inherited=[lock.descriptor],
                 )
+            keep_watch(self.layout.folder, self.programs.major)
             return True
 
     def _clear_the_way(self) -> None:
