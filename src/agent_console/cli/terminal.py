@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING
 
 from agent_console.cli.ending import tell
@@ -21,6 +21,9 @@ Opening = Callable[["Settings", Say], "AbstractAsyncContextManager[Repository]"]
 
 # The demo has a database of its own; what the profile says about where to go and as whom is not for it.
 DEMO_OPTIONS = ("theme", "slow", "read_only", "config")
+
+DUTIES_BEGIN_SECONDS = 10.0
+DUTIES_LOOK_SECONDS = 0.1
 
 
 def console(options: Mapping[str, object]) -> int:
@@ -86,8 +89,20 @@ def _plain_status(options: Mapping[str, object], opening: Opening) -> int:
 
     async def ask() -> None:
         async with opening(settings, say) as repository:
+            await _duties_begun(repository)
             await print_status(repository)
 
     asyncio.run(ask())
     narrate("This is the plain status: the console needs a terminal (and TERM set to something but dumb).")
     return 0
+
+
+async def _duties_begun(repository: "Repository") -> None:
+    """They begin a moment after we have opened; a status before that would warn of what we are about to mend."""
+    from agent_console.domain.records import Nothing
+    from agent_console.repository.operations.duties import DUTIES_LIST
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DUTIES_BEGIN_SECONDS):
+            while any(duty.late for duty in (await repository.call(DUTIES_LIST, Nothing())).items):
+                await asyncio.sleep(DUTIES_LOOK_SECONDS)

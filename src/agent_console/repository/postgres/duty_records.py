@@ -13,8 +13,9 @@ from agent_console.repository.postgres.repository import Backend
 
 # Some duties are done several times a second: what they did is gathered, and written once for so long.
 WRITTEN_EVERY_SECONDS = 5.0
-# A console may not stay for long, and whoever has just started it wants to see that it does its duties.
-FIRST_WRITTEN_SECONDS = 1.0
+# After the first round of each: a console may not stay for long, and whoever has just started it wants to see that
+# it does its duties.
+FIRST_WRITTEN_SECONDS = 2.0
 ERROR_LENGTH = 500
 
 # By the database's clock: a process tells how long ago something was. One order for all, so that nobody waits for
