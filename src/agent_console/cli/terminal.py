@@ -4,7 +4,8 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from agent_console.cli.ending import tell
@@ -102,7 +103,9 @@ async def _duties_begun(repository: "Repository") -> None:
     from agent_console.domain.records import Nothing
     from agent_console.repository.operations.duties import DUTIES_LIST
 
-    with suppress(TimeoutError):
-        async with asyncio.timeout(DUTIES_BEGIN_SECONDS):
-            while any(duty.late for duty in (await repository.call(DUTIES_LIST, Nothing())).items):
-                await asyncio.sleep(DUTIES_LOOK_SECONDS)
+    deadline = monotonic() + DUTIES_BEGIN_SECONDS
+    while monotonic() < deadline:
+        duties = await repository.call(DUTIES_LIST, Nothing())
+        if not any(duty.late for duty in duties.items):
+            return
+        await asyncio.sleep(DUTIES_LOOK_SECONDS)
