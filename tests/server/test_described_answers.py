@@ -35,7 +35,10 @@ from agent_console.server.listening import address_of, http_config, listening_so
 from tests.server.stage import bearer, key_of
 from tests.support.fleet import Fleet
 
-EXAMPLES = 40 if os.environ.get("HYPOTHESIS_PROFILE") == "prove" else 3
+# One process for all of them: each would make the description anew.
+pytestmark = pytest.mark.xdist_group("described")
+
+EXAMPLES = 40 if os.environ.get("HYPOTHESIS_PROFILE") == "prove" else 2
 CHECKS = [
     status_code_conformance,
     content_type_conformance,

@@ -1,19 +1,25 @@
 """What a picture needs: a fleet that nobody changes, and a comparison that waits for the data."""
 
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
 import pytest
+from pytest_textual_snapshot import SVGImageExtension
+from syrupy.assertion import SnapshotAssertion
+from textual._doc import take_svg_screenshot
 from textual.app import App
 from textual.pilot import Pilot
 
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import story_of
+from tests.tui_console.stage import app_of, has_detail, has_list, story_of, until
 
-Size = tuple[int, int]
-Story = Callable[[Pilot[None]], Awaitable[None]]
+Size: TypeAlias = tuple[int, int]
+Sizes: TypeAlias = Size | tuple[Size, ...]
+Story: TypeAlias = Callable[[Pilot[None]], Awaitable[None]]
 
 NARROW: Size = (60, 20)
 USUAL: Size = (80, 24)
@@ -22,11 +28,20 @@ WIDE: Size = (200, 60)
 
 
 def dimensions(size: Size) -> str:
-    """A size as it stands in a test's name."""
+    """A size as it stands in a picture's name."""
     return "{}x{}".format(*size)
 
 
-class SnapCompare(Protocol):
+@pytest.fixture
+def size(request: pytest.FixtureRequest) -> Sizes:
+    """The sizes of the test's mark: one console is drawn out to each in turn."""
+    mark = request.node.get_closest_marker("sizes")
+    assert mark is not None, "say which: @pytest.mark.sizes(USUAL, WIDE)"
+    sizes: tuple[Size, ...] = mark.args
+    return sizes
+
+
+class OneSize(Protocol):
     """The fixture of pytest-textual-snapshot, as far as it is used here."""
 
     def __call__(
@@ -38,15 +53,71 @@ class SnapCompare(Protocol):
     ) -> bool: ...
 
 
+class SnapCompare(Protocol):
+    """Whether the app, after its story, looks as it was accepted, at every one of these sizes."""
+
+    def __call__(self, app: App[None], *, terminal_size: Sizes = USUAL, run_before: Story) -> bool: ...
+
+
 class LooksRight(Protocol):
     """Whether the app, after its data has come and these keys were pressed, looks as it was accepted."""
 
-    def __call__(self, app: App[None], size: Size, *keys: str) -> bool: ...
+    def __call__(self, app: App[None], size: Sizes, *keys: str) -> bool: ...
+
+
+async def _resize(pilot: Pilot[None], size: Size) -> None:
+    """Draw the terminal out, and wait for what a larger one shows more."""
+    app = app_of(pilot)
+    had_list = has_list(app)
+    await pilot.resize_terminal(*size)
+    await pilot.pause()
+    await until(lambda: (has_list(app) or not had_list) and has_detail(app), f"everything at {dimensions(size)}")
+    await pilot.pause()
+
+
+def _taken(app: App[None], sizes: tuple[Size, ...], story: Story) -> dict[str, str]:
+    """The pictures of one console, by the names of their sizes."""
+    pictures: dict[str, str] = {}
+
+    async def all_but_the_last(pilot: Pilot[None]) -> None:
+        await story(pilot)
+        for here, there in itertools.pairwise(sizes):
+            await pilot.pause()
+            await pilot.wait_for_scheduled_animations()
+            await pilot.pause()
+            pictures[dimensions(here)] = app.export_screenshot(title=app.title, simplify=True)
+            await _resize(pilot, there)
+
+    last = take_svg_screenshot(app=app, terminal_size=sizes[0], run_before=all_but_the_last)
+    return pictures | {dimensions(sizes[-1]): last}
+
+
+@pytest.fixture
+def snap_compare(snap_compare: OneSize, snapshot: SnapshotAssertion, tmp_path: Path) -> SnapCompare:
+    accepted = snapshot.use_extension(SVGImageExtension)
+
+    def compare(app: App[None], *, terminal_size: Sizes = USUAL, run_before: Story) -> bool:
+        if isinstance(terminal_size[0], int):
+            width, height = terminal_size
+            assert isinstance(width, int)
+            assert isinstance(height, int)
+            return snap_compare(app, terminal_size=(width, height), run_before=run_before)
+        sizes = tuple(size for size in terminal_size if isinstance(size, tuple))
+        differing = []
+        for name, picture in _taken(app, sizes, run_before).items():
+            if accepted(name=name) != picture:
+                (tmp_path / f"{name}.svg").write_text(picture)
+                differing.append(f"{tmp_path / name}.svg")
+        if differing:
+            pytest.fail(f"it looks otherwise than it was accepted: {', '.join(differing)}", pytrace=False)
+        return True
+
+    return compare
 
 
 @pytest.fixture
 def looks_right(snap_compare: SnapCompare) -> LooksRight:
-    def compare(app: App[None], size: Size, *keys: str) -> bool:
+    def compare(app: App[None], size: Sizes, *keys: str) -> bool:
         return snap_compare(app, terminal_size=size, run_before=story_of(*keys))
 
     return compare

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_console.domain.ids import SessionId
-from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Size, dimensions
+from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Sizes
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly
 from tests.tui_console.test_agent_detail import add_collection, open_session
@@ -11,8 +11,8 @@ from tests.tui_console.test_agent_detail import add_collection, open_session
 FIXED_SESSION = SessionId(int=0x03B5058EAB807AAA8AAA000000000001)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY, WIDE], ids=dimensions)
-def test_the_pool(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, ROOMY, WIDE)
+def test_the_pool(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_fleet.working)), size)
 
 
@@ -21,8 +21,8 @@ def test_the_pool_in_other_colours(looks_right: LooksRight, still_fleet: Fleet, 
     assert looks_right(console(directly(still_fleet.working), theme=theme), USUAL)
 
 
-@pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
-def test_an_agent_in_trouble(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(USUAL, ROOMY)
+def test_an_agent_in_trouble(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     to_gantry = ["down"] * 6
 
     assert looks_right(console(directly(still_fleet.working)), size, *to_gantry, "enter")
@@ -36,8 +36,8 @@ def busy_fleet(fleet: Fleet) -> Fleet:
     return fleet
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY, WIDE], ids=dimensions)
-def test_an_agent_at_work(looks_right: LooksRight, busy_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, ROOMY, WIDE)
+def test_an_agent_at_work(looks_right: LooksRight, busy_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(busy_fleet.working)), size, "down", "down", "enter")
 
 

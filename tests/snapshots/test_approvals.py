@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.approval_stage import DEPLOY, STATIONS, Desk, at, set_words
 from tests.tui_console.stage import SteppingClock, app_of, console, loaded, press, until
@@ -26,7 +26,7 @@ def pictured(snap_compare: SnapCompare) -> Pictured:
     """Whether a console of this person looks as it was accepted, after its story."""
 
     def compare(
-        fleet: Fleet, story: Story, size: Size = USUAL, email: str = "ana@example.com", theme: str = "dark"
+        fleet: Fleet, story: Story, size: Sizes = USUAL, email: str = "ana@example.com", theme: str = "dark"
     ) -> bool:
         clock = SteppingClock(AT)
         app = console(at(fleet, email), start="approvals", clock=clock, theme=theme)
@@ -64,8 +64,8 @@ def pressed(*keys: str) -> Story:
     return story
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_the_list(pictured: Pictured, still_story: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_the_list(pictured: Pictured, still_story: Fleet, size: Sizes) -> None:
     assert pictured(still_story, pressed("down"), size)
 
 
@@ -77,8 +77,8 @@ def test_nothing_waits(pictured: Pictured, still_fleet: Fleet) -> None:
     assert pictured(still_fleet, pressed())
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_a_request(pictured: Pictured, still_story: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_a_request(pictured: Pictured, still_story: Fleet, size: Sizes) -> None:
     assert pictured(still_story, opened(DEPLOY), size)
 
 

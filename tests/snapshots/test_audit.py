@@ -14,7 +14,7 @@ from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
 from agent_console.tui.dialogs import proof_dialog
 from agent_console.tui.dialogs.export_dialog import ExportDialog
 from agent_console.tui.new_file import FOLDER_SET_BY
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Sizes, SnapCompare
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import AT, Fleet
 from tests.support.trail import seal
@@ -86,8 +86,8 @@ def still_trail(templates: TemplateDatabase, story_template: str) -> Iterator[Fl
     templates.drop(name)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_the_trail_followed(looks_right: LooksRight, still_trail: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_the_trail_followed(looks_right: LooksRight, still_trail: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_trail.working), start="audit"), size)
 
 

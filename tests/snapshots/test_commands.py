@@ -8,7 +8,7 @@ from agent_console.tui.dialogs.palette import Palette
 from agent_console.tui.setup import Setup
 from agent_console.tui.widgets.command_line import CommandScreen
 from agent_console.tui.widgets.filter_line import FilterLine
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Size, SnapCompare, Story, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Sizes, SnapCompare, Story
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import app_of, console, directly, fixed_clock, loaded, press, until, until_on
 from tests.tui_console.test_filtering import typed
@@ -30,8 +30,8 @@ def filtering(text: str, *keys: str) -> Story:
     return story
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_a_filter_being_typed(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_a_filter_being_typed(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     assert snap_compare(jobs(still_fleet), terminal_size=size, run_before=filtering("crawl status:"))
 
 
@@ -51,8 +51,8 @@ def test_a_filter_that_cannot_be_read(snap_compare: SnapCompare, still_fleet: Fl
     assert snap_compare(jobs(still_fleet), terminal_size=USUAL, run_before=story)
 
 
-@pytest.mark.parametrize("size", [USUAL, WIDE], ids=dimensions)
-def test_a_filtered_list(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(USUAL, WIDE)
+def test_a_filtered_list(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     story = filtering("crawl !status:succeeded", "enter")
 
     assert snap_compare(jobs(still_fleet), terminal_size=size, run_before=story)

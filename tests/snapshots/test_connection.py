@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from agent_console.repository.port import Repository
 from agent_console.tui import link
 from agent_console.tui.link import LinkState
-from tests.snapshots.conftest import ROOMY, USUAL, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import ROOMY, USUAL, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.stage import (
     ADMIN,
@@ -27,7 +27,7 @@ from tests.tui_console.stage import (
     until,
 )
 
-BOTH = pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
+BOTH = pytest.mark.sizes(USUAL, ROOMY)
 
 
 @asynccontextmanager
@@ -39,7 +39,7 @@ async def never_ready(say: Say) -> AsyncIterator[Repository]:
 
 
 @BOTH
-def test_starting(snap_compare: SnapCompare, size: Size) -> None:
+def test_starting(snap_compare: SnapCompare, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         await until(lambda: bool(app_of(pilot).link.status.message), "progress is told")
 
@@ -49,7 +49,7 @@ def test_starting(snap_compare: SnapCompare, size: Size) -> None:
 @BOTH
 @pytest.mark.parametrize("keys", [(), ("3", "enter")], ids=["agents", "one-job"])
 def test_lost(
-    snap_compare: SnapCompare, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, size: Size, keys: tuple[str, ...]
+    snap_compare: SnapCompare, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, size: Sizes, keys: tuple[str, ...]
 ) -> None:
     # The third retry is the last one for a while: the picture must not depend on when it is taken.
     monkeypatch.setattr(link, "PAUSE_SECONDS", (0.01, 0.01, 600.0))

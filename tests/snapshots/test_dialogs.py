@@ -9,7 +9,7 @@ from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.list_menu import ListMenu
 from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
 from agent_console.tui.dialogs.secret_screen import SecretScreen
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, Sizes, SnapCompare
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly, loaded, until, until_on
 
@@ -28,8 +28,8 @@ async def choose(app: ConsoleApp, pilot: Pilot[None], operation: str, key: str =
         field.cursor_blink = False
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_what_can_be_done_to_an_agent(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_what_can_be_done_to_an_agent(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await pilot.press("a")
@@ -38,8 +38,8 @@ def test_what_can_be_done_to_an_agent(snap_compare: SnapCompare, still_fleet: Fl
     assert snap_compare(console(directly(still_fleet.working)), terminal_size=size, run_before=story)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_a_form_with_a_mistake(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_a_form_with_a_mistake(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await choose(app, pilot, "agents.drain")
@@ -71,8 +71,8 @@ def test_a_danger_asks_for_another_key(snap_compare: SnapCompare, still_fleet: F
     assert snap_compare(console(directly(still_fleet.working)), terminal_size=USUAL, run_before=story)
 
 
-@pytest.mark.parametrize("size", [USUAL, WIDE], ids=dimensions)
-def test_a_secret(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(USUAL, WIDE)
+def test_a_secret(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         app.push_screen(SecretScreen("Create registration token: the secret", SECRET))
@@ -82,8 +82,8 @@ def test_a_secret(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> 
     assert snap_compare(console(directly(still_fleet.working)), terminal_size=size, run_before=story)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_the_lists_without_a_key(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_the_lists_without_a_key(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await pilot.press("7")

@@ -15,7 +15,7 @@ from agent_console.tui.places import KnownPlace, PlaceChosen
 from agent_console.tui.setup import Setup
 from agent_console.tui.wanted import ScreenWanted
 from tests.domain.test_doctor import DATABASE, FAR, LOCAL, TERMINAL, with_first_duty
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.stage import (
     app_of,
@@ -74,8 +74,8 @@ def console_at(fleet: Fleet) -> ConsoleApp:
     return ConsoleApp(lambda: Setup(directly(fleet.working), "prod-eu", start="agents"), clock=fixed_clock)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_all_is_fine(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_all_is_fine(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     assert snap_compare(console_at(still_fleet), terminal_size=size, run_before=examined(LOCAL, fine))
 
 
@@ -127,8 +127,8 @@ async def go_to_production(pilot: Pilot[None]) -> None:
     await loaded(pilot)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL], ids=dimensions)
-def test_the_choice_of_a_profile(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL)
+def test_the_choice_of_a_profile(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     assert snap_compare(console_among(still_fleet), terminal_size=size, run_before=open_dialog)
 
 

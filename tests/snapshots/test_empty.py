@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.snapshots.conftest import ROOMY, USUAL, LooksRight, Size, dimensions
+from tests.snapshots.conftest import ROOMY, USUAL, LooksRight, Sizes
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly
 
 
-@pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
+@pytest.mark.sizes(USUAL, ROOMY)
 @pytest.mark.parametrize(
     "keys", [(), ("3",), ("3", "f"), ("3", "u", "r")], ids=["agents", "jobs", "waiting", "upcoming"]
 )
-def test_nothing_yet(looks_right: LooksRight, database: str, size: Size, keys: tuple[str, ...]) -> None:
+def test_nothing_yet(looks_right: LooksRight, database: str, size: Sizes, keys: tuple[str, ...]) -> None:
     empty = Fleet(database)
     empty.add_team("first")
     opening = directly(empty.working, team="first", user="admin@first.example")

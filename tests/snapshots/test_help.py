@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.snapshots.conftest import NARROW, ROOMY, USUAL, LooksRight, Size, dimensions
+from tests.snapshots.conftest import NARROW, ROOMY, USUAL, LooksRight, Sizes
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY], ids=dimensions)
-def test_help_on_the_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, ROOMY)
+def test_help_on_the_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_fleet.working)), size, "3", "question_mark")
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.attacks.hostile_strings import HOSTILE
-from tests.snapshots.conftest import ROOMY, USUAL, LooksRight, Size, dimensions
+from tests.snapshots.conftest import ROOMY, USUAL, LooksRight, Sizes
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly
 
-BOTH = pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
+BOTH = pytest.mark.sizes(USUAL, ROOMY)
 NAMES = (
     "osc 0 title, BEL",
     "csi clear screen",
@@ -43,5 +43,5 @@ def hostile_fleet(fleet: Fleet) -> Fleet:
     [(), ("down", "down", "enter"), ("3",), ("3", "f", "f", "f", "enter")],
     ids=["agents", "one-agent", "jobs", "one-job"],
 )
-def test_hostile_words(looks_right: LooksRight, hostile_fleet: Fleet, size: Size, keys: tuple[str, ...]) -> None:
+def test_hostile_words(looks_right: LooksRight, hostile_fleet: Fleet, size: Sizes, keys: tuple[str, ...]) -> None:
     assert looks_right(console(directly(hostile_fleet.working)), size, *keys)

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Size, dimensions
+from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Sizes
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly
 
-BOTH = pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
+BOTH = pytest.mark.sizes(USUAL, ROOMY)
 GROUPS = {"waiting": 1, "held": 2, "failed": 3, "done": 4}
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY, WIDE], ids=dimensions)
-def test_all_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, ROOMY, WIDE)
+def test_all_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_fleet.working)), size, "3")
 
 
@@ -22,19 +22,19 @@ def test_all_jobs_in_other_colours(looks_right: LooksRight, still_fleet: Fleet, 
 
 @BOTH
 @pytest.mark.parametrize("group", GROUPS)
-def test_one_group(looks_right: LooksRight, still_fleet: Fleet, size: Size, group: str) -> None:
+def test_one_group(looks_right: LooksRight, still_fleet: Fleet, size: Sizes, group: str) -> None:
     assert looks_right(console(directly(still_fleet.working)), size, "3", *["f"] * GROUPS[group])
 
 
 @BOTH
-def test_marked_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+def test_marked_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     keys = ("3", "space", "space", "down", "space", "home")
 
     assert looks_right(console(directly(still_fleet.working)), size, *keys)
 
 
 @BOTH
-def test_a_running_job(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+def test_a_running_job(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_fleet.working)), size, "3", "down", "down", "enter")
 
 
@@ -42,6 +42,6 @@ def test_a_dead_letter(looks_right: LooksRight, still_fleet: Fleet) -> None:
     assert looks_right(console(directly(still_fleet.working)), USUAL, "3", "f", "f", "f", "enter")
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY, WIDE], ids=dimensions)
-def test_upcoming_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, ROOMY, WIDE)
+def test_upcoming_jobs(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_fleet.working)), size, "3", "u", "r")

@@ -10,7 +10,7 @@ from agent_console.domain.queue_stats import QueueTotals
 from agent_console.tui.history import History, Sample
 from agent_console.tui.panes.overview import pane as overview
 from agent_console.tui.panes.overview.pane import OverviewPane
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.stage import ADMIN, console, directly, loaded
 from tests.tui_console.test_overview import PAUSE, do_the_duties, mend
@@ -51,7 +51,7 @@ def course() -> History:
     return history
 
 
-def looks(snap_compare: SnapCompare, fleet: Fleet, size: Size, theme: str = "dark") -> bool:
+def looks(snap_compare: SnapCompare, fleet: Fleet, size: Sizes, theme: str = "dark") -> bool:
     async def look(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         assert isinstance(app.pane, OverviewPane)
@@ -72,8 +72,8 @@ def troubled(story: Fleet) -> Fleet:
     return story
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_in_trouble(snap_compare: SnapCompare, troubled: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_in_trouble(snap_compare: SnapCompare, troubled: Fleet, size: Sizes) -> None:
     assert looks(snap_compare, troubled, size)
 
 

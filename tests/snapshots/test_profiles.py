@@ -2,20 +2,20 @@
 
 import pytest
 
-from tests.snapshots.conftest import ROOMY, USUAL, LooksRight, Size, dimensions
+from tests.snapshots.conftest import ROOMY, USUAL, LooksRight, Sizes
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly
 
-BOTH = pytest.mark.parametrize("size", [USUAL, ROOMY], ids=dimensions)
+BOTH = pytest.mark.sizes(USUAL, ROOMY)
 
 
 @BOTH
-def test_production(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+def test_production(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_fleet.working), profile="prod-eu", production=True), size)
 
 
 @BOTH
-def test_read_only(looks_right: LooksRight, still_fleet: Fleet, size: Size) -> None:
+def test_read_only(looks_right: LooksRight, still_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(still_fleet.working), read_only=True), size)
 
 

@@ -13,7 +13,7 @@ from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.batch_dialog import BatchDialog, Phase
 from agent_console.tui.dialogs.batch_form import BatchForm
 from agent_console.tui.dialogs.operation_form import DoIt
-from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.stage import (
     ADMIN,
@@ -49,8 +49,8 @@ def paused_fleet(fleet: Fleet) -> Fleet:
     return fleet
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY], ids=dimensions)
-def test_a_paused_queue(looks_right: LooksRight, paused_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, ROOMY)
+def test_a_paused_queue(looks_right: LooksRight, paused_fleet: Fleet, size: Sizes) -> None:
     assert looks_right(console(directly(paused_fleet.working)), size, "3")
 
 
@@ -59,8 +59,8 @@ def test_a_paused_queue_in_other_colours(looks_right: LooksRight, paused_fleet: 
     assert looks_right(console(directly(paused_fleet.working), theme=theme), USUAL)
 
 
-@pytest.mark.parametrize("size", [USUAL, WIDE], ids=dimensions)
-def test_why_a_job_waits_and_its_story(looks_right: LooksRight, fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(USUAL, WIDE)
+def test_why_a_job_waits_and_its_story(looks_right: LooksRight, fleet: Fleet, size: Sizes) -> None:
     job_id = fleet.one("select id from jobs where type = 'report' and status = 'queued' order by id desc limit 1")
     for seconds, level, message in STORY:
         fleet.execute(
@@ -110,8 +110,8 @@ async def mark(app: ConsoleApp, pilot: Pilot[None], *jobs: JobId) -> None:
     await press(pilot, "home")
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_before_many_are_changed(snap_compare: SnapCompare, still_fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_before_many_are_changed(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await press(pilot, "3")
@@ -121,9 +121,9 @@ def test_before_many_are_changed(snap_compare: SnapCompare, still_fleet: Fleet, 
     assert snap_compare(console(directly(still_fleet.working)), terminal_size=size, run_before=story)
 
 
-@pytest.mark.parametrize("size", [USUAL, WIDE], ids=dimensions)
+@pytest.mark.sizes(USUAL, WIDE)
 def test_while_many_are_changed(
-    snap_compare: SnapCompare, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, size: Size
+    snap_compare: SnapCompare, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, size: Sizes
 ) -> None:
     monkeypatch.setattr(batches, "BATCH_MOST", 3)
     fifth = fleet.execute("select id from jobs where status in ('queued', 'scheduled') order by id desc")[4][0]
@@ -144,8 +144,8 @@ def test_while_many_are_changed(
         assert snap_compare(console(directly(fleet.working)), terminal_size=size, run_before=story)
 
 
-@pytest.mark.parametrize("size", [USUAL, WIDE], ids=dimensions)
-def test_after_many_were_changed(snap_compare: SnapCompare, fleet: Fleet, size: Size) -> None:
+@pytest.mark.sizes(USUAL, WIDE)
+def test_after_many_were_changed(snap_compare: SnapCompare, fleet: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await press(pilot, "3")

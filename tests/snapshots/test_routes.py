@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agent_console.tui.dialogs.operation_form import DoIt
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Size, Sizes, SnapCompare, dimensions
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
 from tests.support.many_agents import add_agents
@@ -56,8 +56,8 @@ def still_crowd(templates: TemplateDatabase, story_template: str) -> Iterator[Fl
     templates.drop("still_crowd")
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_the_matrix(snap_compare: SnapCompare, still_policy: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_the_matrix(snap_compare: SnapCompare, still_policy: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await on_pair(pilot, still_policy, "dispatch", "gantry")
         await shows(app, "nothing is deployed without")
@@ -67,14 +67,14 @@ def test_the_matrix(snap_compare: SnapCompare, still_policy: Fleet, size: Size) 
     )
 
 
-@pytest.mark.parametrize("size", [USUAL, WIDE], ids=dimensions)
-def test_two_hundred_agents(snap_compare: SnapCompare, still_crowd: Fleet, size: Size) -> None:
+@pytest.mark.parametrize("page", [USUAL, WIDE], ids=dimensions)
+def test_two_hundred_agents(snap_compare: SnapCompare, still_crowd: Fleet, page: Size) -> None:
     async def story(pilot: Pilot[None]) -> None:
         await loaded(pilot)
         await settle(pilot, "pagedown", "greater_than_sign", "greater_than_sign", "down", "right")
 
     assert snap_compare(
-        console(directly(still_crowd.working), start="routes"), terminal_size=size, run_before=story
+        console(directly(still_crowd.working), start="routes"), terminal_size=page, run_before=story
     )
 
 
@@ -88,8 +88,8 @@ def test_nobody(looks_right: LooksRight, fleet: Fleet) -> None:
     assert looks_right(console(directly(fleet.working), start="routes"), USUAL)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL], ids=dimensions)
-def test_the_editor_with_its_replay(snap_compare: SnapCompare, still_policy: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL)
+def test_the_editor_with_its_replay(snap_compare: SnapCompare, still_policy: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await on_pair(pilot, still_policy, "dispatch", "ember")
         await press(pilot, "e", "right", "right")

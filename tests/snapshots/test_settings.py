@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agent_console.tui.dialogs.operation_form import OperationForm
-from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, Size, SnapCompare, dimensions
+from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.stage import ADMIN, console, directly, list_of, loaded, press, until_on
 from tests.tui_console.test_settings import go_to_settings
@@ -24,8 +24,8 @@ def fleet_with_settings(fleet: Fleet) -> Fleet:
     return fleet
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, ROOMY, WIDE], ids=dimensions)
-def test_the_settings(snap_compare: SnapCompare, fleet_with_settings: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, ROOMY, WIDE)
+def test_the_settings(snap_compare: SnapCompare, fleet_with_settings: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await go_to_settings(app)

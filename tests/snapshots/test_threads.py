@@ -3,7 +3,7 @@
 import pytest
 
 from agent_console.tui.app import ConsoleApp
-from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Size, dimensions
+from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Sizes
 from tests.support.conversations import add_thread, let_in, say_much
 from tests.support.fleet import Fleet
 from tests.tui_console.conversation_stage import thread_called
@@ -25,8 +25,8 @@ def test_the_list(looks_right: LooksRight, still_story: Fleet) -> None:
     assert looks_right(threads(still_story), USUAL)
 
 
-@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=dimensions)
-def test_a_conversation(looks_right: LooksRight, still_story: Fleet, size: Size) -> None:
+@pytest.mark.sizes(NARROW, USUAL, WIDE)
+def test_a_conversation(looks_right: LooksRight, still_story: Fleet, size: Sizes) -> None:
     assert looks_right(threads(still_story), size, *REPORT)
 
 

@@ -1,4 +1,4 @@
-"""The ways to the data: the contract suite shows that both answer alike, so most tests go the longer one."""
+"""The ways to the data: the contract suite shows that both answer alike, so most tests go the shorter one."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -21,8 +21,8 @@ BOTH_WAYS = pytest.mark.parametrize("opening", ["direct", "http"], indirect=True
 
 @pytest.fixture
 async def opening(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterator[Opening]:
-    """The console's way in: through a real server on a real socket, or directly."""
-    if getattr(request, "param", "http") == "direct":
+    """The console's way in: directly, or through a real server on a real socket."""
+    if getattr(request, "param", "direct") == "direct":
         yield directly(fleet.working)
     else:
         async with serving(fleet.working) as url:

@@ -11,7 +11,18 @@ from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.widgets.help import HelpScreen
 from tests.support.fleet import Fleet
 from tests.tui_console.other_side import Watched
-from tests.tui_console.stage import cells, console, directly, list_of, loaded, press, row_ids, shown_text, until
+from tests.tui_console.stage import (
+    cells,
+    console,
+    directly,
+    list_of,
+    loaded,
+    press,
+    row_ids,
+    shown_text,
+    until,
+    until_on,
+)
 
 GROUPS = {
     "waiting": {"○ queued", "◔ scheduled"},
@@ -87,6 +98,20 @@ async def test_help_lists_the_keys_of_where_it_was_asked_for(fleet: Fleet) -> No
         assert ("Group" in on_agents, "Group" in on_jobs) == (False, True)
         assert "Back" in on_one_job
         assert "Mark all or none" not in on_one_job
+
+
+async def test_help_asked_for_before_the_pane_is_there_leaves_the_keys_to_that_pane(fleet: Fleet) -> None:
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+
+        app.action_pane("jobs")
+        app.action_help()
+        await until_on(app, HelpScreen)
+        await press(pilot, "escape")
+
+        assert app.focused is list_of(app).table
+        assert list_of(app).kind.name == "jobs"
 
 
 async def test_keys_pressed_before_there_is_a_pane_do_nothing(fleet: Fleet) -> None:

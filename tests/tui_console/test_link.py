@@ -9,7 +9,7 @@ import pytest
 from agent_console.domain.errors import CannotConnect, ConsoleError, DatabaseUnavailable, NotFound, TimedOut
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations import ME, POOL_STATUS
-from agent_console.repository.port import REFETCH, Change, Repository, Topic
+from agent_console.repository.port import Change, Repository, Topic
 from agent_console.tui import link
 from agent_console.tui.link import Link, LinkState, LinkStatus, pause_after
 from tests.support.fleet import AT
@@ -44,13 +44,15 @@ async def test_it_starts_says_how_far_it_is_and_comes_up(watched: Watched) -> No
     assert watched.link.answered_at == AT
 
 
-async def test_changes_are_passed_on(watched: Watched) -> None:
+async def test_it_hears_before_it_is_up_and_passes_on_what_comes_then(watched: Watched) -> None:
     news = Change(topic=Topic.JOBS, id="job_1")
-    await until(lambda: watched.heard == [REFETCH], "the first refetch")
+    await until(lambda: is_up(watched), "up")
+    heard_before = list(watched.heard)
 
     watched.side.news.put_nowait(news)
 
-    await until(lambda: watched.heard == [REFETCH, news], "the news")
+    await until(lambda: watched.heard == [news], "the news")
+    assert heard_before == [], "whoever is told that it is up fetches all; a word to fetch again would double that"
 
 
 async def test_a_call_that_finds_nobody_loses_the_link_and_says_why(watched: Watched) -> None:

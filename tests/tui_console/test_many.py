@@ -190,6 +190,7 @@ async def test_esc_stops_between_two_batches_and_says_how_many_were_done(
         await until(lambda: len(app.screen_stack) == 1, "the list again")
 
 
+@pytest.mark.usefixtures("nobody_looks_again")
 async def test_when_it_cannot_go_on_it_says_how_far_it_came(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH_MOST", 3)
     app = console(directly(fleet.working))

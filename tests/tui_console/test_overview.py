@@ -171,6 +171,7 @@ async def test_a_lost_connection_leaves_a_gap_and_the_last_that_was_known(
 ) -> None:
     monkeypatch.setattr(overview, "SAMPLE_SECONDS", 3600.0)
     token, clock = fleet.token(ADMIN), SteppingClock(AT)
+    do_the_duties(fleet)
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(AsyncExitStack())
         url = await first.enter_async_context(serving(fleet.working))

@@ -65,7 +65,7 @@ async def test_a_route_is_edited_after_its_change_and_its_replay_were_seen(story
         await on_save(app)
         await press(pilot, "y")
         await shows(app, "A reason is needed")
-        assert app.focused is app.screen.query_one("#reason")
+        await until(lambda: app.focused is app.screen.query_one("#reason"), "the cursor where the reason goes")
         await type_words(pilot, "stop it")
         await on_save(app)
         await press(pilot, "enter", "enter")

@@ -38,6 +38,7 @@ Opening = Callable[[Callable[[str], None]], "AbstractAsyncContextManager[Reposit
 GONE = (CannotConnect, DatabaseUnavailable, TimedOut, SchemaMismatch, Unauthorized, ConfigError)
 
 PAUSE_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+EAR_SECONDS = 0.25
 PROBES_BEFORE_OPENING_ANEW = 3
 """With the pauses above an embedded database that was killed is started again after three and a half seconds."""
 
@@ -61,6 +62,43 @@ NOT_YET = LinkStatus(LinkState.STARTING)
 
 def pause_after(failures: int) -> float:
     return PAUSE_SECONDS[min(max(failures, 1), len(PAUSE_SECONDS)) - 1]
+
+
+class _Ear:
+    """Hears of changes. Opened before anything is fetched: what is fetched afterwards has all that came before, so
+    nothing need be fetched a second time."""
+
+    def __init__(self, repository: "Repository", on_change: "Callable[[Change], None]") -> None:
+        self._repository = repository
+        self._on_change = on_change
+        self.heard = asyncio.Event()
+        self.passes_on = False
+
+    async def __aenter__(self) -> "_Ear":
+        self.hearing = asyncio.create_task(self._hear(), name="changes")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.hearing.cancel()
+        await asyncio.wait({self.hearing})
+        if not self.hearing.cancelled():
+            with suppress(ConsoleError):
+                self.hearing.result()
+
+    async def opened(self, seconds: float) -> None:
+        """Wait until it hears, or can't, but not for long: who is deaf can still ask."""
+        hears = asyncio.create_task(self.heard.wait(), name="first word")
+        try:
+            await asyncio.wait({self.hearing, hears}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hears.cancel()
+            await asyncio.wait({hears})
+
+    async def _hear(self) -> None:
+        async for change in self._repository.changes():
+            self.heard.set()
+            if self.passes_on:
+                self._on_change(change)
 
 
 class Link:
@@ -172,35 +210,27 @@ class Link:
                 await asyncio.sleep(pause_after(failures))
                 continue
             failed_here = failures = 0
-            self._gone.clear()
-            self.answered_at = self._clock()
-            self._tell(LinkStatus(LinkState.UP))
-            unheard = 0 if await self._listen(repository) else unheard + 1
+            async with _Ear(repository, self._on_change) as ear:
+                await ear.opened(EAR_SECONDS)
+                self._gone.clear()
+                self.answered_at = self._clock()
+                self._tell(LinkStatus(LinkState.UP))
+                ear.passes_on = True
+                unheard = 0 if await self._listen(ear) else unheard + 1
             # Lost: look at once. Only deaf: what is asked still gets its answer, so there is no hurry.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._gone.wait(), pause_after(unheard))
         return failures
 
-    async def _listen(self, repository: "Repository") -> bool:
+    async def _listen(self, ear: "_Ear") -> bool:
         """Listen until the other side is gone or tells no more; False when it never told anything."""
-        heard = asyncio.Event()
-        hearing = asyncio.create_task(self._hear(repository, heard), name="changes")
         gone = asyncio.create_task(self._gone.wait(), name="gone")
         try:
-            await asyncio.wait({hearing, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ear.hearing, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            hearing.cancel()
             gone.cancel()
-            await asyncio.wait({hearing, gone})
-        if not hearing.cancelled():
-            with suppress(ConsoleError):
-                hearing.result()
-        return heard.is_set()
-
-    async def _hear(self, repository: "Repository", heard: asyncio.Event) -> None:
-        async for change in repository.changes():
-            heard.set()
-            self._on_change(change)
+            await asyncio.wait({gone})
+        return ear.heard.is_set()
 
     def _say(self, message: str) -> None:
         """Progress of opening; it may come from another thread."""
