@@ -264,6 +264,10 @@ async def test_a_profile_that_cannot_be_used_is_told_and_one_is_where_one_was(co
         await pilot.press("escape")
         await until(lambda: len(app.screen_stack) == 1, "the list again")
 
+        await pilot.press("colon", *"profile sil")
+        await until(lambda: "silent" in shown_text(app), "the name that begins so is offered")
+        await pilot.press("escape")
+        await until(lambda: len(app.screen_stack) == 1, "the list again")
         await pilot.press("colon", *"profile unheard-of", "enter")
         await until(lambda: any("There is no profile" in note.message for note in app._notifications), "why not")
 

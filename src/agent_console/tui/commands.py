@@ -195,7 +195,8 @@ def completions(commands: Iterable[Command], line: str) -> Choices:
     if whole:
         command = max(whole, key=lambda command: len(command.name))
         start = len(command.name) + 1
-        values = (value for value in command.values if value.startswith(text[start:]) and value != text[start:])
+        begun = text[start:]
+        values = (value for value in command.values if value.lower().startswith(begun) and value.lower() != begun)
         return Choices(start, tuple(values))
     return Choices(0, tuple(sorted(command.name for command in known if command.name.startswith(text))))
 

@@ -6,7 +6,7 @@ console altogether waits for that. Nothing of the old place is shown under the n
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 SWITCHING = "switching"
 CHOOSING = "choosing"
 GOING = "going"
+LEARNING = "learning"
 PROFILES = "app.profiles"
 
 
@@ -71,6 +72,7 @@ class Switching(Commanding):
         self._before: Setup | None = None
         """Where one came from, until the new place has answered."""
         self._known_links: dict[str, Link] = {}
+        self._place_names: tuple[str, ...] = ()
         self._let_go: dict[asyncio.Task[None], str] = {}
         self._panes: tuple[Pane, ...] = ()
         self._around: Surroundings | None = None
@@ -134,6 +136,7 @@ class Switching(Commanding):
         self.action_pane(first.pane_name)
         self.refresh_bindings()
         self.link.start(self._after_the_last(setup))
+        self._learn_places(setup)
         return True
 
     async def _leave_for(self, setup: Setup) -> None:
@@ -204,6 +207,13 @@ class Switching(Commanding):
 
     # What the operator asks for
 
+    @work(group=LEARNING)
+    async def _learn_places(self, setup: Setup) -> None:
+        """Their names, which the command line offers; what is wrong with the file is told to who goes there."""
+        if setup.places is not None:
+            with suppress(ConsoleError):
+                self._place_names = tuple(place.name for place in await asyncio.to_thread(setup.places.listed))
+
     def action_profiles(self) -> None:
         from agent_console.tui.panes.pane import is_waiting
 
@@ -255,7 +265,9 @@ class Switching(Commanding):
         """What one types behind it is where to go; without that, one is asked."""
         summary, argument = "Go to another profile, or to another team", "NAME TEAM"
         return tuple(
-            replace(command, summary=summary, argument=argument) if command.what == PROFILES else command
+            replace(command, summary=summary, argument=argument, values=self._place_names)
+            if command.what == PROFILES
+            else command
             for command in super()._commands()
         )
 
