@@ -40,7 +40,8 @@ class Does(Enum):
 
 @dataclass(frozen=True)
 class Command:
-    """`name` is what is typed, `argument` what may follow, `values` those of it that are known."""
+    """`name` is what is typed, `argument` what may follow, `values` those of it that are known; unless there are
+    `others`, nothing else may."""
 
     name: str
     summary: str
@@ -49,6 +50,7 @@ class Command:
     argument: str = ""
     values: tuple[str, ...] = ()
     needs_argument: bool = False
+    others: bool = False
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,7 @@ class Switching(Commanding):
         """What one types behind it is where to go; without that, one is asked."""
         summary, argument = "Go to another profile, or to another team", "NAME TEAM"
         return tuple(
-            replace(command, summary=summary, argument=argument, values=self._place_names)
+            replace(command, summary=summary, argument=argument, values=self._place_names, others=True)
             if command.what == PROFILES
             else command
             for command in super()._commands()

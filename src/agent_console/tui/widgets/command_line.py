@@ -127,7 +127,7 @@ class CommandScreen(ModalScreen[str | None]):
             return
         if command.needs_argument and not rest:
             self._refuse(f"{command.name} needs {command.argument}.")
-        elif command.values and rest and rest not in command.values:
+        elif command.values and not command.others and rest and rest not in command.values:
             self._refuse(f"{command.name} takes {', '.join(command.values)}.")
         else:
             self._before.add(message.value.strip())
