@@ -9,7 +9,7 @@ WORKERS ?= 4
 BENCH ?=
 unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check lint types contracts format bench prove screenshots clean
+.PHONY: help run test check lint types contracts format bench prove docs screenshots clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fl
 	$(BIN)/python -m bench.audit
 	$(BIN)/python -m bench.http
 	$(BIN)/python -m bench.fleet
+
+docs: $(VENV)/.test ## make the generated pages of docs/ anew
+	$(BIN)/python -m tests.docs.write
 
 screenshots: $(VENV)/.test ## make the pictures of the README anew
 	$(BIN)/python bench/screenshots.py

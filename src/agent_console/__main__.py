@@ -17,6 +17,8 @@ _WITH_VALUE = {
 }
 _SWITCHES = {"--read-only": "read_only", "--slow": "slow"}
 _OPENING = ("", "demo", "console")
+_COMPLETING = "_AGENT_CONSOLE_COMPLETE"
+"""A shell that completes a command line starts the program without arguments, and with this in its environment."""
 
 
 def console_asked_for(arguments: list[str]) -> tuple[str, dict[str, object]] | None:
@@ -49,7 +51,7 @@ def main() -> None:
         return
     # Looking for plug-ins of pydantic reads the metadata of every installed package; we have none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    asked = console_asked_for(arguments)
+    asked = None if _COMPLETING in os.environ else console_asked_for(arguments)
     if asked is None:
         from agent_console.cli.main import run
 

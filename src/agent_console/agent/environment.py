@@ -20,4 +20,5 @@ def environment_of(job: JobContext, url: str, message: str | None, key: str | No
         "MESSAGE": message,
         "KEY": key,
     }
-    return inherited | {PREFIX + name: value for name, value in facts.items() if value is not None}
+    trace = {} if job.traceparent is None else {"TRACEPARENT": job.traceparent}
+    return inherited | trace | {PREFIX + name: value for name, value in facts.items() if value is not None}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from uuid import UUID
 
 from pydantic import JsonValue, ValidationError
 
@@ -19,6 +20,7 @@ from agent_console.domain.working import JobProgress
 from agent_console.repository.operations.messages import MESSAGES_GET, MESSAGES_POST
 
 PROGRESS_TEXT, STAGE_TEXT = 2_000, 200
+SPAN_DIGITS = 16
 
 
 class JobContext:
@@ -60,6 +62,14 @@ class JobContext:
         """The thread that the job's run belongs to."""
         named = self.payload.get("thread_id")
         return ThreadId.parse(named) if self.run_id is not None and isinstance(named, str) else None
+
+    @property
+    def traceparent(self) -> str | None:
+        """The run as W3C trace context: whatever the runs of one tree do, and wherever, belongs to one trace."""
+        trace_id = self.payload.get("trace_id")
+        if self.run_id is None or not isinstance(trace_id, str):
+            return None
+        return f"00-{UUID(trace_id).hex}-{self.run_id.hex[-SPAN_DIGITS:]}-01"
 
     @property
     def cancelled(self) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from agent_console.cli.ending import INTERRUPTED, ended, wait_for
+from agent_console.cli.examples import epilog
 from agent_console.cli.output import narrate
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ CAPABILITY = Annotated[
 def add_agent(app: typer.Typer, load: Load) -> None:
     group = typer.Typer(help="Be an agent: come in once, then work jobs with any program.", no_args_is_help=True)
     app.add_typer(group, name="agent")
-    group.command("register")(register_command(load))
+    group.command("register", epilog=epilog("agent register"))(register_command(load))
     # Everything from the first word of the command on is the command's own, with or without --.
-    group.command("run", context_settings={"allow_interspersed_args": False})(run_command(load))
+    as_given = {"allow_interspersed_args": False}
+    group.command("run", context_settings=as_given, epilog=epilog("agent run"))(run_command(load))
 
 
 def register_command(load: Load) -> Callable[..., None]:

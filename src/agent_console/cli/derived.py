@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from agent_console.cli.audit_commands import AUDIT_COMMANDS
 from agent_console.cli.batches import in_batches
 from agent_console.cli.ending import INTERRUPTED, ended, wait_for
+from agent_console.cli.examples import epilog
 from agent_console.cli.opening import opened
 from agent_console.cli.output import OutputForm, narrate
 from agent_console.cli.policy_files import POLICY_COMMANDS
@@ -40,16 +41,20 @@ BY_HAND: Mapping[str, Callable[[Load], Callable[..., None]]] = {**POLICY_COMMAND
 FORM = typer.Option("--output", "-o", help="table for people, json for programs, ids for pipes.")
 
 
-def add_nouns(app: typer.Typer, load: Load) -> None:
+def add_nouns(app: typer.Typer, load: Load, first: str = "") -> None:
+    """Making all of them takes as long as most commands do: when the first word is one, only that one is made."""
     groups: dict[str, typer.Typer] = {}
-    for operation in OPERATIONS:
+    asked = [operation for operation in OPERATIONS if operation.noun == first.replace("-", "_")]
+    for operation in asked or OPERATIONS:
         group = groups.get(operation.noun)
         if group is None:
             group = groups[operation.noun] = typer.Typer(help=NOUNS[operation.noun], no_args_is_help=True)
             app.add_typer(group, name=operation.noun.replace("_", "-"))
         by_hand = BY_HAND.get(operation.name)
         command = command_of(operation, load) if by_hand is None else by_hand(load)
-        group.command(operation.action.replace("_", "-"), help=operation.summary)(command)
+        action = operation.action.replace("_", "-")
+        examples = epilog(f"{operation.noun.replace('_', '-')} {action}")
+        group.command(action, help=operation.summary, epilog=examples)(command)
 
 
 def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
@@ -58,7 +63,7 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     def command(output: OutputForm, **given: Any) -> None:
         def run() -> int:
             request = request_of(operation, given)
-            if output is OutputForm.IDS and not operation.answer.model_fields.keys() & {"id", "items"}:
+            if output is OutputForm.IDS and not has_ids(operation.answer):
                 raise Invalid("There are no ids in this answer.", hint="Use -o json.")
             settings = load()
             if operation.changes and settings.profile.read_only:
@@ -83,6 +88,13 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     form = inspect.Parameter("output", keyword, annotation=Annotated[OutputForm, FORM], default=OutputForm.TABLE)
     vars(command)["__signature__"] = inspect.Signature([*parameters_of(operation), form])
     return command
+
+
+def has_ids(answer: type[BaseModel]) -> bool:
+    """A page has them if what it holds does."""
+    items = answer.model_fields.get("items")
+    held = answer if items is None else get_args(items.annotation)[0]
+    return "id" in held.model_fields
 
 
 async def filled_page(repository: "Repository", operation: AnyOperation, request: Request) -> BaseModel:

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from types import FrameType
 from typing import Any, TypeVar
 
 from agent_console.domain.errors import ConsoleError
@@ -49,6 +51,19 @@ def ended(command: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code
+
+
+def leave_on_signals() -> None:
+    """A command that is ended puts away what it started, such as a database. What is ignored stays ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _leave)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    # A second one ends it at once.
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(128 + number)
 
 
 def wait_for(work: Coroutine[Any, Any, Answer] | Awaitable[Answer]) -> Answer:

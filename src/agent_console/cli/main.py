@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_console import __version__
-from agent_console.cli.ending import ended, wait_for
+from agent_console.cli.ending import ended, leave_on_signals, wait_for
+from agent_console.cli.examples import epilog
 from agent_console.cli.output import OutputForm, TableColumn, emit, narrate
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def keys(
     raise typer.Exit(ended(run))
 
 
-@app.command()
+@app.command(epilog=epilog("serve"))
 def serve(
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7373,
@@ -193,6 +194,18 @@ def db_migrate() -> None:
     raise typer.Exit(ended(run))
 
 
+@database_app.command("distribute")
+def db_distribute() -> None:
+    """Spread the teams over the nodes of a Citus cluster. Run on its coordinator; safe to run again."""
+
+    def run() -> None:
+        from agent_console.cli.schema import distribute_database
+
+        distribute_database(load())
+
+    raise typer.Exit(ended(run))
+
+
 @database_app.command("status")
 def db_status(
     output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
@@ -203,6 +216,28 @@ def db_status(
         from agent_console.cli.schema import print_schema_status
 
         return print_schema_status(load(), output)
+
+    raise typer.Exit(ended(run))
+
+
+@database_app.command("add-team", epilog=epilog("db add-team"))
+def db_add_team(
+    slug: Annotated[str, typer.Argument(help="Its short name: a-z, 0-9 and -.")],
+    admin: Annotated[str, typer.Option(help="The e-mail address of its first administrator.", metavar="EMAIL")],
+    name: Annotated[str | None, typer.Option(help="What it is called; the short name if left out.")] = None,
+    full_name: Annotated[
+        str | None, typer.Option(help="What the administrator is called; the e-mail address if left out.")
+    ] = None,
+) -> None:
+    """Make a team with its first administrator, who then adds everybody else. Needs the rights to migrate."""
+
+    def run() -> None:
+        from agent_console.cli.schema import administration
+        from agent_console.database.first_team import add_team
+
+        with administration(load()) as dsn:
+            add_team(dsn, slug, name or slug, admin, full_name or admin)
+        narrate(f'Team {slug} is there. Set `team = "{slug}"` and `user = "{admin}"` in your profile.')
 
     raise typer.Exit(ended(run))
 
@@ -232,8 +267,9 @@ def run(arguments: list[str]) -> int:
     from agent_console.cli.agent_commands import add_agent
     from agent_console.cli.derived import add_nouns
 
+    leave_on_signals()
     add_agent(app, load)
-    add_nouns(app, load)
+    add_nouns(app, load, *arguments[:1])
     try:
         app(args=arguments, prog_name="agent-console", standalone_mode=True)
     except SystemExit as end:

@@ -1,4 +1,4 @@
-"""`db migrate` and `db status`."""
+"""`db migrate`, `db status` and `db distribute`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from agent_console.cli.output import OutputForm, TableColumn, emit_one, narrate
 from agent_console.config import Embedded, Settings
 from agent_console.database.address import place
+from agent_console.database.distribute import distribute
 from agent_console.database.migrate import SchemaState, migrate, status
 from agent_console.domain.errors import ConfigError
 
@@ -26,7 +27,8 @@ def administration(settings: Settings) -> Iterator[str]:
             f"Profile {profile.name} leads to a server; only its database can be migrated.",
             hint="Say --dsn postgresql://… on the machine where the database is.",
         )
-    yield connection.dsn.get_secret_value()
+    # Migrating holds a lock for a whole session, which a pooler would not.
+    yield (connection.listen_dsn or connection.dsn).get_secret_value()
 
 
 def migrate_database(settings: Settings) -> None:
@@ -36,6 +38,17 @@ def migrate_database(settings: Settings) -> None:
             narrate(f"Ran {len(before.pending)} migrations on {place(dsn)}: {', '.join(before.pending)}.")
         else:
             narrate(f"{place(dsn)} is already current ({before.revision}).")
+
+
+def distribute_database(settings: Settings) -> None:
+    with administration(settings) as dsn:
+        done = distribute(dsn)
+        if not done.tables:
+            narrate(f"Every table of {place(dsn)} is spread by team already.")
+            return
+        narrate(f"Spread {len(done.tables)} tables of {place(dsn)} by team.")
+        if done.given_up:
+            narrate(f"Citus has no reference that empties itself; given up: {', '.join(done.given_up)}.")
 
 
 def print_schema_status(settings: Settings, output: OutputForm) -> int:

@@ -47,6 +47,7 @@ def run_server(
 ) -> None:
     try:
         from agent_console.server.allowed import Allowed
+        from agent_console.server.event_log import events_told
         from agent_console.server.listening import serve
         from agent_console.server.log_writer import written_to
     except ModuleNotFoundError as error:
@@ -60,8 +61,12 @@ def run_server(
         narrate(f"Listening on {address}; its description is at {address}/docs. Ctrl-C stops it.")
 
     tls = _tls_of(settings)
-    logging = written_to(sys.stderr.fileno()) if access_log else nullcontext()
-    with database_of(settings) as (dsn, listen_dsn), logging as write:
+    with (
+        database_of(settings) as (dsn, listen_dsn),
+        written_to(sys.stderr.fileno()) as write,
+        # Whoever starts it for itself shows what it said to a person.
+        nullcontext() if with_parent else events_told(write),
+    ):
         serve(
             dsn,
             listen_dsn=listen_dsn,
@@ -73,7 +78,7 @@ def run_server(
             with_parent=with_parent,
             tls=tls,
             allowed=Allowed(settings.requests_per_minute, settings.address_requests_per_minute),
-            access_log=write,
+            access_log=write if access_log else None,
         )
 
 

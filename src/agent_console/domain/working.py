@@ -142,12 +142,12 @@ class Lease(Record):
 class JobProgress(HeldJob):
     """Where the work is; replaces what was said before."""
 
-    stage: Words | None = Field(None, max_length=200)
-    percentage: int | None = Field(None, ge=0, le=100)
-    files_scanned: int | None = Field(None, ge=0)
-    total_files: int | None = Field(None, ge=0)
-    current_file: Words | None = Field(None, max_length=2000)
-    message: Words | None = Field(None, max_length=2000)
+    stage: Words | None = Field(None, max_length=200, description="What it is at, in a word.")
+    percentage: int | None = Field(None, ge=0, le=100, description="How much of it is done.")
+    files_scanned: int | None = Field(None, ge=0, description="How many files it has looked at.")
+    total_files: int | None = Field(None, ge=0, description="How many files there are.")
+    current_file: Words | None = Field(None, max_length=2000, description="The file it is at.")
+    message: Words | None = Field(None, max_length=2000, description="What it does, in a sentence.")
 
     @property
     def shown(self) -> dict[str, JsonValue]:
@@ -185,14 +185,16 @@ class Ending(HeldJob):
 
 
 class JobDone(Ending):
-    result_summary: Words | None = Field(None, max_length=TEXT_LENGTH)
+    result_summary: Words | None = Field(
+        None, max_length=TEXT_LENGTH, description="What came of it, in a sentence."
+    )
     result: Facts | None = Field(None, description="What came of it, a JSON object.")
     signature: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
         description="HMAC-SHA256 of the result's canonical JSON with the signing secret, in hex.",
     )
-    artifacts_path: Word | None = Field(None, max_length=1000)
+    artifacts_path: Word | None = Field(None, max_length=1000, description="Where it left what it made.")
 
 
 class JobFailed(Ending):
@@ -202,7 +204,7 @@ class JobFailed(Ending):
 
 
 class CancelAcknowledged(Ending):
-    message: Words | None = Field(None, max_length=TEXT_LENGTH)
+    message: Words | None = Field(None, max_length=TEXT_LENGTH, description="A last word of the agent.")
 
 
 class Ended(Record):

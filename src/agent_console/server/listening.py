@@ -81,6 +81,8 @@ def http_config(app: FastAPI, tls: ssl.SSLContext | None = None) -> uvicorn.Conf
         app,
         http=BoundedHttp,
         log_level="warning",
+        # Its own form of a log line would be another one than ours.
+        log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
