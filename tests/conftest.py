@@ -11,6 +11,7 @@ import pytest
 from agent_console.database import example_fleet, example_story
 from agent_console.database.migrate import migrate
 from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable_folder, template_database
+from tests.support.compiled_once import compile_once
 from tests.support.fleet import AT, Fleet
 from tests.support.lending import Lending
 
@@ -30,6 +31,9 @@ for name in ("NO_COLOR", "TEXTUAL_THEME", "COLORTERM", "FORCE_COLOR"):
 # No test speaks TLS, and reading the machine's root certificates takes every HTTP client 50 ms.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+
+
+compile_once()
 
 
 def pytest_collection_finish() -> None:
