@@ -5,11 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests wait for databases and terminals more than they compute: twice the cores keeps the cores busy.
 WORKERS ?= 4
+PROGRAMS := tmux ssh sshd pgbouncer
+PACKAGES := tmux openssh-client openssh-server pgbouncer
 # What `make bench` gives to the bench of the queue, such as --quick or --parts throughput,enqueue.
 BENCH ?=
 unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check lint types contracts format bench prove docs screenshots clean
+.PHONY: help run test programs check lint types contracts format bench prove docs screenshots clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,8 +38,15 @@ $(VENV)/.bench: $(VENV)/.test
 run: $(VENV)/.run ## open the console on an embedded database with an example fleet
 	@$(BIN)/agent-console demo
 
-test: check ## everything that must hold
+test: programs check ## everything that must hold
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+# Journeys need a terminal and an SSH server, one test PgBouncer. Where they can't be installed, those tests say so.
+programs:
+	@PATH="$$PATH:/usr/sbin:/sbin"; for program in $(PROGRAMS); do command -v $$program >/dev/null || missing=yes; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	apt-get install --yes --quiet --no-install-recommends $(PACKAGES) || apt-get update --quiet && \
+	apt-get install --yes --quiet --no-install-recommends $(PACKAGES) || true; fi
 
 check: lint types contracts ## lint, strict types, import contracts
 
@@ -64,12 +73,14 @@ bench: $(VENV)/.bench ## ratios measured in one run: first paint, cursor, bytes 
 prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fleet, long threads and a long trail cost, a fleet at work
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/queue
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/server/test_described_answers.py
+	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_pairs.py
 	$(BIN)/python -m bench.heartbeats
 	$(BIN)/python -m bench.fleet_size
 	$(BIN)/python -m bench.messages
 	$(BIN)/python -m bench.audit
 	$(BIN)/python -m bench.http
 	$(BIN)/python -m bench.fleet
+	$(BIN)/python -m bench.faults --rounds 200
 
 docs: $(VENV)/.test ## make the generated pages of docs/ anew
 	$(BIN)/python -m tests.docs.write

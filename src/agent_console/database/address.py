@@ -58,6 +58,12 @@ def unreachable(dsn: str, error: BaseException) -> ConsoleError:
         hint = "Create it first (createdb), or correct the DSN in your profile."
     elif isinstance(original, psycopg.errors.InvalidAuthorizationSpecification) or "password" in reason:
         hint = "Check user and password of your profile (agent-console config show)."
+    elif isinstance(original, psycopg.errors.DiskFull):
+        hint = "Make room on the disk of the database; what was saved is safe, and work goes on by itself."
+    elif "too many clients" in reason or "connection slots" in reason:
+        hint = "All its connections are in use: raise max_connections, or put PgBouncer in front of it."
+    elif "startup parameter" in reason:
+        hint = "This is a connection pooler: put the database's own address beside it as listen_dsn."
     else:
         hint = "Check that PostgreSQL runs and that the DSN is right (agent-console config show)."
     return DatabaseUnavailable(f"The database {place(dsn)} can't be used: {reason}.", hint=hint)

@@ -1,7 +1,8 @@
-"""Stops the embedded server when everybody who used it was killed, so that nothing is left running.
+"""Stops the embedded server when everybody who used it was killed, so that nothing is left running; and starts it
+again when it was killed itself while somebody uses it.
 
 A process of its own, started with the server: whoever is killed with 9, or must leave at once for a signal, can
-no longer stop anything. It looks once a second and ends with the server, whoever stopped that.
+no longer stop anything. It looks once a second and ends with the server; each start brings a watch of its own.
 """
 
 import fcntl
@@ -9,6 +10,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent_console.database.embedded_cluster import Cluster
 
 LOOK_SECONDS = 1.0
 START_SECONDS = 30.0
@@ -35,10 +40,15 @@ def _watch(folder: Path, version: int) -> None:
         time.sleep(LOOK_SECONDS)
         if not _taken(change):
             continue
-        if _taken(server):
+        gone, unused = _taken(server), _taken(users)
+        if gone and not unused:
+            fcntl.flock(server, fcntl.LOCK_UN)
+            if _started_again(layout.folder, version):
+                return
+        elif gone:
             return
-        if _taken(users):
-            _stop(layout.folder, version)
+        elif unused:
+            _cluster(layout.folder, version).stop()
             return
         fcntl.flock(change, fcntl.LOCK_UN)
 
@@ -51,8 +61,20 @@ def _taken(lock: int) -> bool:
     return True
 
 
-def _stop(folder: Path, version: int) -> None:
-    """Under the change lock, which ends with this process."""
+def _started_again(folder: Path, version: int) -> bool:
+    """Under the change lock. A server that did not stay has a watch of its own, which goes on trying."""
+    from agent_console.domain.errors import DatabaseUnavailable
+
+    try:
+        _cluster(folder, version).ensure_running()
+    except OSError:
+        return False
+    except DatabaseUnavailable:
+        return True
+    return True
+
+
+def _cluster(folder: Path, version: int) -> "Cluster":
     from agent_console.database.embedded_account import server_account
     from agent_console.database.embedded_cluster import Cluster
     from agent_console.database.embedded_folder import open_folder
@@ -60,7 +82,7 @@ def _stop(folder: Path, version: int) -> None:
 
     account = server_account()
     layout = open_folder(folder, account)
-    Cluster(layout, reachable_programs(version, account, layout.folder), lambda _: None).stop()
+    return Cluster(layout, reachable_programs(version, account, layout.folder), lambda _: None)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Append to the audit trail, inside the transaction of what it tells about."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import insert
@@ -11,6 +12,7 @@ from agent_console.domain.audit import FORM, NOWHERE, Actor, AuditEvent, Place, 
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import AuditId, TeamId
 from agent_console.domain.kinds import ActorType
+from agent_console.domain.redact import redact
 from agent_console.repository.postgres.work import Work
 
 
@@ -46,7 +48,17 @@ async def append_for(
     return audit_id
 
 
+def without_secrets(event: AuditEvent) -> AuditEvent:
+    """The act as it may be kept for years: names and reasons are typed by hand, and so is what is pasted there."""
+    facts = {name: redact(fact) if isinstance(fact, str) else fact for name, fact in event.metadata.items()}
+    reason = None if event.reason is None else redact(event.reason)
+    if reason == event.reason and facts == event.metadata:
+        return event
+    return replace(event, metadata=facts, reason=reason)
+
+
 def _row(team_id: TeamId, audit_id: AuditId, actor: Actor, event: AuditEvent, at: datetime) -> dict[str, object]:
+    event = without_secrets(event)
     return {
         "team_id": team_id,
         "id": audit_id,

@@ -76,13 +76,13 @@ async def verify(repository: "PostgresRepository", asked: Verification) -> Verif
     if begun.damage is not None:
         return _answer(begun, Stretch(begun.first, 0, broken=True), begun.damage)
     database = repository.backend.database
-    proving = asyncio.to_thread(prove, database.dsn, begun.team_id, begun.first, begun.upto)
+    proving = asyncio.to_thread(prove, database.own_dsn, begun.team_id, begun.first, begun.upto)
     stretch = await database.within_time(proving, PROVE_SECONDS)
     if stretch.broken or stretch.last.position < begun.end.position:
         return await repository.in_one_transaction(AUDIT_VERIFY, partial(_between, begun, stretch), asked)
     behind = asyncio.to_thread(
         changed_behind,
-        *(database.dsn, begun.team_id, begun.end.xid, begun.end.seq, begun.end.since_seq, UNSEALED_MOST),
+        *(database.own_dsn, begun.team_id, begun.end.xid, begun.end.seq, begun.end.since_seq, UNSEALED_MOST),
     )
     unsealed, changed = await database.within_time(behind, PROVE_SECONDS)
     at_the_end = await repository.in_one_transaction(AUDIT_VERIFY, partial(_at_the_end, begun, stretch), asked)

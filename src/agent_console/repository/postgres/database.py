@@ -34,22 +34,44 @@ MAKE_AUDIT_MONTHS = text("select make_audit_months()")
 Answer = TypeVar("Answer")
 
 
-def connection_settings(dsn: str) -> dict[str, str]:
-    """What the DSN says, over our defaults; its own `options` come last and win."""
+def connection_settings(dsn: str, *, pooled: bool = False) -> dict[str, str]:
+    """What the DSN says, over our defaults; its own `options` come last and win.
+
+    A pooler lends one session to many: it refuses settings of a session, so there the login's own settings count.
+    """
     given = parsed(dsn)
+    if pooled:
+        return CONNECTION_SETTINGS | given
     options = f"{SESSION_SETTINGS} {given.get('options', '')}".strip()
     return CONNECTION_SETTINGS | given | {"options": options}
 
 
 class Database:
-    """Opens connections when they are needed; making one of these touches no network."""
+    """Opens connections when they are needed; making one of these touches no network.
 
-    def __init__(self, dsn: str, *, pool_size: int = 4, answer_seconds: float = ANSWER_SECONDS) -> None:
+    `own_dsn` is given when `dsn` leads to a transaction pooler: the address of the database itself, for what needs
+    a session of its own.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        own_dsn: str | None = None,
+        pool_size: int = 4,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
         self.dsn = dsn
+        self.own_dsn = own_dsn or dsn
+        self.pooled = own_dsn is not None
         self._answer_seconds = answer_seconds
         self._engine: AsyncEngine = create_async_engine(
             sqlalchemy_url(dsn),
-            connect_args=connection_settings(dsn),
+            # A statement that was prepared in one session of a pooler is unknown in the next.
+            connect_args={
+                **connection_settings(dsn, pooled=self.pooled),
+                **({"prepare_threshold": None} if self.pooled else {}),
+            },
             pool_size=pool_size,
             max_overflow=pool_size,
             pool_timeout=answer_seconds,

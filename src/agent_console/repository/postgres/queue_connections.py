@@ -33,8 +33,10 @@ class QueueConnections:
 
     def __init__(self, database: Database, *, at_most: int = 6) -> None:
         self._database = database
-        given = connection_settings(database.dsn)
-        given["options"] = f"{PLANNED_ONCE} {given['options']}"
+        given = connection_settings(database.dsn, pooled=database.pooled)
+        if not database.pooled:
+            given["options"] = f"{PLANNED_ONCE} {given['options']}"
+        self._prepare_threshold = None if database.pooled else 0
         self._conninfo = make_conninfo("", **given)
         self._places = asyncio.Semaphore(at_most)
         self._free: list[AsyncConnection[Any]] = []
@@ -78,7 +80,10 @@ class QueueConnections:
 
     async def _connected(self) -> AsyncConnection[Any]:
         return await AsyncConnection.connect(
-            self._conninfo, autocommit=True, row_factory=namedtuple_row, prepare_threshold=0
+            self._conninfo,
+            autocommit=True,
+            row_factory=namedtuple_row,
+            prepare_threshold=self._prepare_threshold,
         )
 
     async def close(self) -> None:

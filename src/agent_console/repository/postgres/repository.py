@@ -117,13 +117,16 @@ ANSWERING = (
 
 
 class Backend:
-    """What all callers of one process share: the pool, the ear and the voice."""
+    """What all callers of one process share: the pool, the ear and the voice.
+
+    With a `listen_dsn` the other one may lead to a transaction pooler, which has no ear.
+    """
 
     def __init__(self, dsn: str, *, listen_dsn: str | None = None, pool_size: int = 4) -> None:
-        self.database = Database(dsn, pool_size=pool_size)
+        self.database = Database(dsn, own_dsn=listen_dsn, pool_size=pool_size)
         self.connections = QueueConnections(self.database)
         self.announcer = Announcer(self.connections)
-        self.listener = Listener(listen_dsn or dsn, self.connections, self.announcer.voice)
+        self.listener = Listener(self.database.own_dsn, self.connections, self.announcer.voice)
         self.announcer.tell_here(self.listener.hear_here)
         self.heartbeats = Heartbeats(self.database, self.announcer)
         self.queue = Queue(self.connections, self.announcer, self.listener)

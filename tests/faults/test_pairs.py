@@ -1,0 +1,122 @@
+"""Two at once on one row, in two processes, begun in any order and at any distance.
+
+A few of each with every test run, hundreds of each with HYPOTHESIS_PROFILE=prove. What is true afterwards is asked
+of the database itself.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent_console.domain.errors import ConsoleError
+from tests.faults.invariants import DECIDED_TWICE, ENDED_TWICE, RESULTS_TWICE, TWO_OWNERS, UNEVEN_DECISIONS
+from tests.faults.pairs import PAIRS, Ground
+from tests.queue.crew import EMPTY
+from tests.queue.lengths import PHASES, PROVING
+from tests.support.fleet import Fleet
+
+EXAMPLES = 400 if PROVING else 3
+MOST_STEPS = 60
+
+# Written down when it is committed: by then the thread must still be open.
+WATCH_ARCHIVED = """
+    create table too_late (id uuid);
+    create function note_too_late() returns trigger language plpgsql security definer as $$
+    begin
+        if exists (select from threads t where t.team_id = new.team_id and t.id = new.thread_id
+                                           and t.archived_at is not null) then
+            insert into too_late values (new.id);
+        end if;
+        return null;
+    end $$;
+    create constraint trigger too_late after insert on messages deferrable initially deferred
+        for each row execute function note_too_late();
+"""
+NEVER = {
+    "decided twice": DECIDED_TWICE,
+    "decided without its run": UNEVEN_DECISIONS,
+    "ended twice": ENDED_TWICE,
+    "two results": RESULTS_TWICE,
+    "two owners": TWO_OWNERS,
+    "said in an archived thread": "select count(*) from too_late",
+    "held by a revoked agent": """
+        select count(*) from jobs j join agents a on a.team_id = j.team_id and a.id = j.agent_id
+         where j.status in ('assigned', 'running') and a.revoked_at is not null
+    """,
+    "bound to a deleted agent": """
+        select count(*) from collections c join agents a on a.team_id = c.team_id and a.id = c.bound_agent_id
+         where c.deleted_at is null and a.deleted_at is not null
+    """,
+    "a route without its history": """
+        select count(*) from a2a_routes r
+         where r.created_by_user_id is not null
+           and r.version <> (select count(*) from a2a_route_versions v
+                              where v.team_id = r.team_id and v.route_id = r.id)
+    """,
+    "a token used twice": """
+        select count(*) from (select from audit_log where action = 'agent.register'
+                               group by metadata ->> 'registration_token_id' having count(*) > 1) as twice
+    """,
+}
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def ground(fleet: Fleet, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+    monkeypatch.setenv("AGENT_CONSOLE_SERVER_KEY", "A" * 43)
+    fleet.execute(EMPTY)
+    fleet.execute(WATCH_ARCHIVED)
+
+    async def made() -> Ground:
+        return Ground(fleet)
+
+    ground = runner.run(made())
+    yield ground
+    runner.run(ground.close())
+
+
+async def after(steps: int, asked: Callable[[], Awaitable[object]]) -> object:
+    """As so many turns of the event loop later; a refusal is an answer, anything else is a fault."""
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    try:
+        return await asked()
+    except ConsoleError as refused:
+        assert refused.status < 500, refused
+        return None
+
+
+async def run_together(ground: Ground, name: str, steps: tuple[int, int]) -> None:
+    pair = await PAIRS[name](ground)
+    answers = await asyncio.gather(after(steps[0], pair.first), after(steps[1], pair.second))
+    winners = sum(answer is not None and pair.won(answer) for answer in answers)
+    assert winners in pair.winners, f"{name}: {answers}"
+
+
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_two_at_once_leave_what_one_after_the_other_would(
+    name: str, ground: Ground, runner: asyncio.Runner
+) -> None:
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        phases=PHASES,
+        database=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(steps=st.tuples(st.integers(0, MOST_STEPS), st.integers(0, MOST_STEPS)))
+    def together(steps: tuple[int, int]) -> None:
+        runner.run(run_together(ground, name, steps))
+
+    together()
+
+    found = {what: ground.fleet.one(question) for what, question in NEVER.items()}
+    assert found == dict.fromkeys(NEVER, 0)
