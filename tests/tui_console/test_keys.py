@@ -110,8 +110,8 @@ async def test_help_asked_for_before_the_pane_is_there_leaves_the_keys_to_that_p
         await until_on(app, HelpScreen)
         await press(pilot, "escape")
 
-        assert app.focused is list_of(app).table
         assert list_of(app).kind.name == "jobs"
+        await until(lambda: app.focused is list_of(app).table, "the keys go to the jobs", within=10)
 
 
 async def test_keys_pressed_before_there_is_a_pane_do_nothing(fleet: Fleet) -> None:

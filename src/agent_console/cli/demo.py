@@ -1,63 +1,76 @@
-"""The demo: an embedded database of its own with an example fleet, a server on it, and the console on that."""
+"""The demo: an embedded database of its own, a server on it, a fleet at work, and the console on that."""
 
 import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_console.cli.demo_agents import AgentsProcess
 from agent_console.cli.opening import LocalDatabase, Say, local_database, remote
+from agent_console.cli.terminal import can_show
 from agent_console.domain.errors import CannotConnect, ConsoleError
 
 if TYPE_CHECKING:
     from agent_console.repository.port import Repository
 
-HEARTBEAT_SECONDS = 30
 SERVER_STARTS_SECONDS = 30
+AGENTS_COME_SECONDS = 30
 TOKEN_FILE = "demo.token"
-
-
-@asynccontextmanager
-async def demo_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]:
-    """The demo's own database, filled when it is empty, with its agents kept alive."""
-    async with local_database(folder, say) as database:
-        from agent_console.database import example_fleet, example_story
-
-        say("Looking after the example fleet …")
-        now = datetime.now(UTC)
-        await asyncio.to_thread(example_fleet.fill, database.administration, now)
-        await asyncio.to_thread(example_story.fill, database.administration, now)
-        alive = asyncio.create_task(_keep_alive(database.administration))
-        try:
-            yield database
-        finally:
-            alive.cancel()
-            with suppress(asyncio.CancelledError):
-                await alive
-
-
-async def _keep_alive(dsn: str) -> None:
-    from agent_console.database.example_fleet import keep_alive
-
-    while True:
-        with suppress(ConsoleError):
-            await asyncio.to_thread(keep_alive, dsn)
-        await asyncio.sleep(HEARTBEAT_SECONDS)
 
 
 @asynccontextmanager
 async def demo(folder: Path, say: Say) -> AsyncIterator["Repository"]:
     """Everything up, the console's way in through the server; everything down again at the end."""
-    async with demo_database(folder, say) as database:
-        from agent_console.database.operator_token import demo_token
-
-        token = await asyncio.to_thread(demo_token, database.administration, folder / TOKEN_FILE)
+    async with local_database(folder, say) as database, AsyncExitStack() as stack:
+        token = await asyncio.to_thread(_token, database, folder)
         say("Starting the server …")
-        async with _server(database.working) as url, await remote(url, token) as repository:
-            yield repository
+        agents = await stack.enter_async_context(AgentsProcess(folder))
+        url = await stack.enter_async_context(_server(database.working))
+        # They leave before the server does, so that somebody hears it.
+        stack.push_async_callback(agents.leave)
+        agents.work_at(url, token)
+        coming = await stack.enter_async_context(_coming(agents, database))
+        if not can_show():
+            # Who prints the status once can't see them come.
+            say("The agents come in …")
+            await asyncio.wait({coming})
+        yield await stack.enter_async_context(await remote(url, token))
+
+
+@asynccontextmanager
+async def _coming(agents: AgentsProcess, database: LocalDatabase) -> AsyncIterator[asyncio.Task[None]]:
+    """When they are here it is written down what they did yesterday."""
+
+    async def remember() -> None:
+        # A demo without a past is still a demo; whatever is wrong with the database the console tells.
+        with suppress(ConsoleError):
+            await agents.are_here(AGENTS_COME_SECONDS)
+            await asyncio.to_thread(_remember, database)
+
+    coming = asyncio.create_task(remember(), name="demo-history")
+    try:
+        yield coming
+    finally:
+        coming.cancel()
+        await asyncio.wait({coming})
+
+
+def _token(database: LocalDatabase, folder: Path) -> str:
+    from agent_console.database.demo_history import ensure_demo_team
+    from agent_console.database.operator_token import demo_token
+
+    ensure_demo_team(database.administration)
+    return demo_token(database.administration, folder / TOKEN_FILE)
+
+
+def _remember(database: LocalDatabase) -> None:
+    from agent_console.database.demo_history import remember
+
+    remember(database.administration, datetime.now(UTC))
 
 
 @asynccontextmanager

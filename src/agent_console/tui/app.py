@@ -240,8 +240,9 @@ class ConsoleApp(Switching):
         self._step()
 
     def _focus_pane(self, pane: "Pane") -> None:
-        """As soon as there is something to focus, if one is still there."""
-        if pane is self.pane and len(self.screen_stack) == 1:
+        """As soon as there is something to focus, if one is still there. Something may lie over it by then: when
+        that is closed the keys go to what is shown, not to the pane that one left."""
+        if pane is self.pane:
             pane.take_focus()
 
     def _make_pane(self, name: str) -> None:

@@ -106,6 +106,7 @@ class HelpScreen(ClosesItself[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "close", "Back", id="help.close"),
         Binding("slash", "search", "Search", id="help.search"),
+        Binding("t", "tour", "Tour", id="help.tour"),
     ]
 
     def __init__(self, keys: tuple[KeyHelp, ...], problems: tuple[str, ...] = ()) -> None:
@@ -124,7 +125,9 @@ class HelpScreen(ClosesItself[None]):
         return cls(live_keys(screen), app.key_problems if isinstance(app, KnowsKeyProblems) else ())
 
     def compose(self) -> ComposeResult:
-        title = system_text("Keys", "bold") + system_text("   / searches   Esc closes", "$foreground-muted")
+        title = system_text("Keys", "bold") + system_text(
+            "   / searches   t begins the tour   Esc closes", "$foreground-muted"
+        )
         with Vertical(classes="help"):
             yield Static(title)
             for problem in self._problems:
@@ -132,6 +135,11 @@ class HelpScreen(ClosesItself[None]):
             yield self._input
             with VerticalScroll():
                 yield self._lines
+
+    def action_tour(self) -> None:
+        from agent_console.tui.tour import begin_tour
+
+        begin_tour(self)
 
     def action_search(self) -> None:
         self._input.display = True
