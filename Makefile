@@ -67,7 +67,8 @@ format: $(VENV)/.test ## let ruff lay out the code
 bench: $(VENV)/.bench ## ratios measured in one run: first paint, cursor, bytes to the terminal, the queue beside its peers
 	$(BIN)/python bench/first_paint.py --marker Loading -- $(BIN)/agent-console --dsn postgresql://127.0.0.1:1/none
 	$(BIN)/python bench/cursor_move.py
-	$(BIN)/python bench/terminal_bytes.py
+	$(BIN)/python -m bench.terminal_bytes
+	$(BIN)/python -m bench.terminal_console
 	$(BIN)/python -m bench.queue $(BENCH)
 
 prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fleet, long threads and a long trail cost, a fleet at work
@@ -79,6 +80,8 @@ prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fl
 	$(BIN)/python -m bench.messages
 	$(BIN)/python -m bench.audit
 	$(BIN)/python -m bench.http
+	$(BIN)/python -m bench.console_depth
+	$(BIN)/python -m bench.console_memory
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.faults --rounds 200
 

@@ -1,20 +1,14 @@
 """Bytes to the terminal, stock Textual against ours, for the same app at 120x40 in a real pty.
 
-    python bench/terminal_bytes.py
+    python -m bench.terminal_bytes
 
-The pty answers that it knows synchronised output, as modern terminals do, so its markers count too.
+Ends with exit code 1 when ours sends more than it may. What the whole console sends: bench.terminal_console.
 """
 
-import fcntl
-import os
-import pty
-import select
-import struct
 import sys
-import termios
-from collections.abc import Callable
 from typing import ClassVar
 
+from bench.terminal_pty import COLUMNS, DOWN, LINES, PAGE_DOWN, PtyProgram
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.coordinate import Coordinate
@@ -23,9 +17,10 @@ from textual.widgets import DataTable, Footer, Header
 
 from agent_console.tui.terminal.terminal_app import TerminalApp
 
-COLUMNS, LINES = 120, 40
 QUIET = 0.5
 ROWS = 200
+FIRST_PAINT, UNCHANGED, TEN_CELLS = "first paint", "refresh, nothing changed", "ten cells changed"
+MOST = {FIRST_PAINT: 25_000, UNCHANGED: 0, TEN_CELLS: 600}
 
 
 def fill(table: DataTable[str]) -> None:
@@ -75,60 +70,33 @@ class Ours(TerminalApp[None]):
         return Fleet()
 
 
-class Terminal:
-    """A pty with the app on it."""
-
-    def __init__(self, which: str) -> None:
-        self.child, self.line = pty.fork()
-        if self.child == 0:
-            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
-            os.environ.pop("NO_COLOR", None)
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-            os.execv(sys.executable, [sys.executable, __file__, which])
-
-    def bytes_until_quiet(self, first: float = 20.0) -> bytes:
-        """Everything that comes, from the first byte until nothing has come for a while."""
-        received = b""
-        while select.select([self.line], [], [], QUIET if received else first)[0]:
-            try:
-                received += os.read(self.line, 65536)
-            except OSError:
-                break
-            if b"\x1b[?2026$p" in received[-200:]:
-                os.write(self.line, b"\x1b[?2026;2$y")
-        return received
-
-    def bytes_after(self, key: str) -> int:
-        os.write(self.line, key.encode())
-        return len(self.bytes_until_quiet(first=2 * QUIET))
-
-    def close(self) -> None:
-        os.write(self.line, b"q")
-        self.bytes_until_quiet()
-        os.close(self.line)
-        os.waitpid(self.child, 0)
-
-
 def measure(which: str) -> dict[str, int]:
-    terminal = Terminal(which)
-    figures = {"first paint": len(terminal.bytes_until_quiet())}
-    figures["refresh, nothing changed"] = terminal.bytes_after("u")
-    figures["ten cells changed"] = terminal.bytes_after("t")
-    figures["cursor one row down"] = terminal.bytes_after("\x1b[B")
-    figures["page down"] = terminal.bytes_after("\x1b[6~")
-    terminal.close()
+    program = PtyProgram([sys.executable, "-m", "bench.terminal_bytes", which])
+
+    def after(keys: str) -> int:
+        program.press(keys)
+        return len(program.bytes_until_quiet(QUIET, first=2 * QUIET))
+
+    figures = {FIRST_PAINT: len(program.bytes_until_quiet(QUIET))}
+    figures[UNCHANGED] = after("u")
+    figures[TEN_CELLS] = after("t")
+    figures["cursor one row down"] = after(DOWN)
+    figures["page down"] = after(PAGE_DOWN)
+    program.close()
     return figures
 
 
-def report(write: Callable[[str], object]) -> None:
+def report() -> bool:
     stock, ours = measure("stock"), measure("ours")
-    write(f"{COLUMNS}x{LINES}, bytes\n{'':26}{'stock':>10}{'ours':>10}{'ours/stock':>12}\n")
+    print(f"{COLUMNS}x{LINES}, bytes\n{'':26}{'stock':>10}{'ours':>10}{'ours/stock':>12}{'at most':>10}")
     for what, before in stock.items():
-        write(f"{what:26}{before:>10,}{ours[what]:>10,}{ours[what] / before if before else 0:>12.3f}\n")
+        most = f"{MOST[what]:>10,}" if what in MOST else ""
+        print(f"{what:26}{before:>10,}{ours[what]:>10,}{ours[what] / before if before else 0:>12.3f}{most}")
+    return all(ours[what] <= most for what, most in MOST.items())
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         (Stock if sys.argv[1] == "stock" else Ours)().run()
     else:
-        report(sys.stdout.write)
+        sys.exit(0 if report() else 1)

@@ -1,19 +1,23 @@
 """The real program in a real terminal: tmux holds it, the test reads its screen and presses its keys."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE = 90.0
-LOOK_SECONDS = 0.05
+LOOK_SECONDS = 0.1
+CONSOLE = (sys.executable, "-m", "agent_console")
+REVERSED = re.compile(r"\x1b\[(\d+;)*7(;\d+)*m(\x1b\[[34][\d;]+m)*[^\x1b]*$")
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
 
 
@@ -33,26 +37,39 @@ class Terminal:
         assert shutil.which("tmux"), "These tests need tmux: apt install tmux, or brew install tmux."
         self._socket = folder / "tmux"
         self._pid_file = folder / "pid"
-        self._folder = folder
+        self._written = folder / "written"
+        self._pasted = folder / "pasted"
+        self.folder = folder
         self._size = size
         self.data = folder / "data"
 
-    def start(self, *arguments: str) -> None:
+    def start(self, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.run([*CONSOLE, *arguments], environment)
+
+    def run(self, program: Sequence[str], environment: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Start any program, with more in its environment than a journey has anyway."""
         self._pid_file.unlink(missing_ok=True)
-        program = shlex.join([sys.executable, "-m", "agent_console", *arguments])
-        inner = shlex.quote(f"echo $$ > {shlex.quote(str(self._pid_file))}; exec {program}")
+        added = shlex.join(["env", *(f"{name}={value}" for name, value in environment.items())])
+        inner = shlex.quote(f"echo $$ > {shlex.quote(str(self._pid_file))}; exec {added} {shlex.join(program)}")
         # Whatever the program leaves behind has its environment; the shell must not be taken for that.
         script = f"echo BEFORE; sh -c {inner}; echo EXIT CODE $?; exec env -i {shutil.which('cat')}"
-        width, height = self._size
-        self._tmux("-f", os.devnull, "new-session", "-d", "-x", str(width), "-y", str(height), script)
+        size = ("-x", str(self._size[0]), "-y", str(self._size[1]))
+        written = f"exec env -i {shutil.which('cat')} > {shlex.quote(str(self._written))}"
+        # In one breath, so that not even the first byte is missed.
+        self._tmux("-f", os.devnull, "new-session", "-d", *size, script, ";", "pipe-pane", written)
+
+    def written(self) -> bytes:
+        """Everything that the program has sent to the terminal, byte by byte."""
+        return self._written.read_bytes()
 
     def press(self, *keys: str) -> None:
         self._tmux("send-keys", *keys)
 
     def paste(self, text: str) -> None:
         """As a terminal pastes: bracketed, if the program asked for that."""
-        self._tmux("set-buffer", text)
-        self._tmux("paste-buffer", "-p")
+        # From a file: as an argument of tmux it could not be long.
+        self._pasted.write_text(text)
+        self._tmux("load-buffer", str(self._pasted), ";", "paste-buffer", "-p", "-r")
 
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
@@ -68,11 +85,24 @@ class Terminal:
         return self._tmux("display-message", "-p", "#{mouse_any_flag} #{mouse_sgr_flag} #{cursor_flag}").strip()
 
     def wait_for(self, *words: str, within: float = PATIENCE) -> float:
-        return wait_until(
-            lambda: all(word in self.screen() for word in words),
-            lambda: f"{words}\n{self.screen()}",
-            within=within,
-        )
+        def seen() -> bool:
+            screen = self.screen()
+            return all(word in screen for word in words)
+
+        return wait_until(seen, lambda: f"{words}\n{self.screen()}", within=within)
+
+    def wait_without(self, words: str) -> None:
+        """Wait until these words are gone; a key that follows Esc too soon would make another key of it."""
+        wait_until(lambda: words not in self.screen(), lambda: f"still {words}\n{self.screen()}")
+
+    def wait_for_reverse(self, words: str) -> None:
+        """Wait until the line with these words is where the next key goes."""
+
+        def has_focus() -> bool:
+            lines = self._tmux("capture-pane", "-p", "-e").splitlines()
+            return any(words in line and REVERSED.search(line.partition(words)[0]) for line in lines)
+
+        wait_until(has_focus, lambda: f"{words}\n{self.screen()}")
 
     def wait_for_end(self, code: int, within: float = PATIENCE) -> float:
         """Wait until the program has ended with this exit code, and its screen with it."""
@@ -117,7 +147,7 @@ class Terminal:
         environment |= {
             "TERM": "xterm-256color",
             "LC_ALL": "C.UTF-8",
-            "HOME": str(self._folder),
+            "HOME": str(self.folder),
             "AGENT_CONSOLE_DATA": str(self.data),
         }
         done = subprocess.run(

@@ -1,5 +1,6 @@
 """The footer follows the keys, and is made anew only when they are others."""
 
+import gc
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
@@ -60,3 +61,17 @@ async def test_a_key_that_is_taken_away_leaves_the_footer_and_comes_back() -> No
 
     assert without == []
     assert [key.description for key in again] == ["Save"]
+
+
+async def test_keys_that_are_no_longer_shown_are_let_go() -> None:
+    app = TwoFields()
+    async with app.run_test() as pilot:
+        for _ in range(12):
+            app.may_save = not app.may_save
+            app.refresh_bindings()
+            await keys_of(pilot)
+
+        gc.collect()
+        kept = [key for key in gc.get_objects() if isinstance(key, FooterKey) and key.app is app]
+
+    assert len(kept) < 4

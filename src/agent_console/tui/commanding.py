@@ -15,6 +15,7 @@ from textual.notifications import SeverityLevel
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.agent_text import agent_text
 from agent_console.tui.terminal.terminal_app import TerminalApp
+from agent_console.tui.terminal.without_colour import WithoutColour
 from agent_console.tui.themes import MONO, theme_for
 from agent_console.tui.wanted import Refused, ThingWanted
 from agent_console.tui.widgets.completing import TypedBefore
@@ -73,7 +74,8 @@ class Commanding(TerminalApp[None]):
 
     def get_line_filters(self) -> list[LineFilter]:
         usual = super().get_line_filters()
-        return [*usual, Monochrome()] if self._is_mono else usual
+        coloured = [one for one in usual if not isinstance(one, Monochrome)]
+        return [*coloured, WithoutColour()] if self._is_mono or len(coloured) < len(usual) else usual
 
     def on_key(self, event: events.Key) -> None:
         """A key that was on its way when a line to type into opened is text, never an action.

@@ -140,18 +140,24 @@ Cells = Callable[[ListedRecord], tuple[Content, ...]]
 
 
 class LoadedRows(Generic[ListedRecord]):
-    """Rows made of loaded records only when they are painted, so that a tick costs what is on the screen."""
+    """Rows made of loaded records only when they are painted, so that a tick costs what is on the screen.
+
+    Each is made once: a key that moves the cursor asks for all that are in sight, and they are as they were.
+    """
 
     def __init__(self, loaded: ListSoFar[ListedRecord], cells: Cells[ListedRecord]) -> None:
         self._loaded = loaded
         self._cells = cells
+        self._made: dict[int, Row] = {}
 
     def __len__(self) -> int:
         return len(self._loaded.records)
 
     def row_at(self, index: int) -> Row:
-        record = self._loaded.records[index]
-        return Row(self._loaded.row_id(record), self._cells(record))
+        if (row := self._made.get(index)) is None:
+            record = self._loaded.records[index]
+            row = self._made[index] = Row(self._loaded.row_id(record), self._cells(record))
+        return row
 
     def index_of(self, row_id: str) -> int | None:
         return self._loaded.index_of(row_id)

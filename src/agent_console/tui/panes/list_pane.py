@@ -271,7 +271,8 @@ class ListPane(NarrowedPane):
         if top not in self._fresh or top + self.table.size.height not in self._fresh:
             self._dirty = True
         self._show_heading()
-        self._show_side()
+        # The cursor is painted first: whoever walks through a list looks at where it is.
+        self.call_after_refresh(self._show_side)
 
     def _at_cursor(self) -> Record | None:
         row_id = self.table.cursor_id

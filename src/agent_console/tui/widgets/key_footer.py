@@ -29,6 +29,8 @@ class KeyFooter(Footer):
         if keys != self._shown_keys:
             self._shown_keys = keys
             await self.recompose()
+            # Every key watches the footer, which would keep those that are gone until it is next asked to look.
+            self.mutate_reactive(Footer.compact)
 
     def _keys_to_show(self) -> tuple[ShownKey, ...]:
         return tuple(
