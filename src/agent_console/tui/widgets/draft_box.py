@@ -26,6 +26,11 @@ class DraftText(TextArea):
         Binding("f4", "recipients", "To whom", id="draft.to"),
     ]
 
+    def on_unmount(self) -> None:
+        """A text area watches the theme of the app, which would keep it until somebody changes that."""
+        watching: list[tuple[object, object]] = getattr(self.app, "__watchers", {}).get("theme", [])
+        watching[:] = [(who, told) for who, told in watching if who is not self]
+
     def action_send(self) -> None:
         self.post_message(DraftBox.SendWanted())
 
