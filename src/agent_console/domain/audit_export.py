@@ -39,7 +39,8 @@ class ExportPart(Record):
 
 
 def as_lines(rows: Sequence[AuditRow]) -> str:
-    return "".join(f"{row.model_dump_json()}\n" for row in rows)
+    """In ASCII: whoever looks at the file in a terminal must not be sent what somebody wrote for one."""
+    return "".join(f"{row.model_dump_json(ensure_ascii=True)}\n" for row in rows)
 
 
 def as_csv(rows: Sequence[AuditRow], *, header: bool) -> str:

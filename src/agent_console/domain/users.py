@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from agent_console.domain.agent_changes import Reason
 from agent_console.domain.ids import UserId
 from agent_console.domain.kinds import HumanRole, UserKind
 from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
@@ -11,7 +12,6 @@ from agent_console.domain.records import Instant, NotBlank, PageRequest, Record,
 Email = Annotated[str, Field(max_length=320, pattern=r"^[^@\s]+@[^@\s]+$", examples=["mia@example.com"])]
 FullName = Annotated[str, Field(min_length=1, max_length=300), NotBlank]
 Subject = Annotated[str, Field(min_length=1, max_length=255), NotBlank]
-Reason = Annotated[str, Field(min_length=1, max_length=500), NotBlank]
 
 
 class User(Record):

@@ -6,6 +6,8 @@ from time import perf_counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_console.domain.errors import Internal
+from agent_console.domain.redact import redact
+from agent_console.domain.safe_text import safe_text
 from agent_console.server.access_log import Sent, Write, line_of
 from agent_console.server.arrival import Arrival, arrival_of
 from agent_console.server.failures import answer
@@ -49,7 +51,9 @@ class Reception:
             if sent.status is not None:
                 raise
             request_id = arrival_of(scope).request_id
-            log.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
+            # Anything may stand in an address, and a log is read in a terminal.
+            path = safe_text(redact(scope["path"]))
+            log.exception("request %s failed: %s %s", request_id, scope["method"], path)
             await answer(_broken(request_id))(scope, receive, send)
 
 

@@ -64,7 +64,9 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
     for name in in_path:
         field = operation.request.model_fields[name]
         told = Path(description=field.description or described(name, field.annotation))
-        parameters.append(inspect.Parameter(name, keyword, annotation=Annotated[field.annotation, told]))
+        parameters.append(
+            inspect.Parameter(name, keyword, annotation=Annotated[field.annotation, *field.metadata, told])
+        )
     if rest is not None:
         place = Query() if operation.verb is Verb.GET else Body()
         parameters.append(inspect.Parameter("rest", keyword, annotation=Annotated[rest, place]))
