@@ -75,6 +75,7 @@ prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fl
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/queue
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/server/test_described_answers.py
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_pairs.py
+	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest tests/attacks/test_every_entry.py
 	$(BIN)/python -m bench.heartbeats
 	$(BIN)/python -m bench.fleet_size
 	$(BIN)/python -m bench.messages
