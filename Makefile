@@ -72,7 +72,7 @@ bench: $(VENV)/.bench ## ratios measured in one run: first paint, cursor, bytes 
 	$(BIN)/python -m bench.queue $(BENCH)
 
 prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fleet, long threads and a long trail cost, a fleet at work
-	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/queue
+	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/queue tests/repository tests/database
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/server/test_described_answers.py
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_pairs.py
 	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest tests/attacks/test_every_entry.py

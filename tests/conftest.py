@@ -14,6 +14,7 @@ from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable
 from tests.support.compiled_once import compile_once
 from tests.support.fleet import AT, Fleet
 from tests.support.lending import Lending
+from tests.support.one_way import kept
 
 EMPTY_TEMPLATE = "template_empty"
 FLEET_TEMPLATE = "template_fleet"
@@ -34,6 +35,13 @@ os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 
 
 compile_once()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    going = kept(items)
+    if len(going) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(going)])
+        items[:] = going
 
 
 def pytest_collection_finish() -> None:
