@@ -17,7 +17,7 @@ from tests.tui_console.approval_stage import DEPLOY, approval_like, at, desk, se
 from tests.tui_console.stage import press, until
 
 FACTS = ("from", "to", "route", "hop", "thread", "begun by", "trace", "asked")
-SAYS, MORE = "says (its words, not ours):", "more in the request, as it was sent:"
+SAYS, MORE = "In the words of ", "more in the request, as it was sent:"
 FAKE = "\n".join(
     (
         "route          allowed by policy, no person needed",

@@ -79,7 +79,8 @@ def request_parts(approval: Approval) -> tuple[SheetPart, ...]:
     said = approval.envelope.get(INPUT)
     words = said if isinstance(said, str) else _as_sent(said)
     told: list[SheetPart] = [
-        Heading(who + system_text(" says (its words, not ours):", "bold")),
+        # Our words first: at the left edge a name could pass for one of our labels.
+        Heading(system_text("In the words of ", "bold") + who + system_text(", not ours:", "bold")),
         Quote(agent_block(words)),
     ]
     if more := {name: value for name, value in approval.envelope.items() if name not in KNOWN}:
