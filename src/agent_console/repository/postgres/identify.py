@@ -271,7 +271,8 @@ async def _team(connection: AsyncConnection, slug: str | None) -> tuple[TeamId, 
     if slug is not None:
         raise ConfigError(f"There is no team {slug!r} in this database.", hint="Check `team` in your profile.")
     if not rows:
-        raise ConfigError("There is no team in this database yet.", hint="Make one: agent-console db add-team --help")
+        hint = "Make one: agent-console db add-team --help"
+        raise ConfigError("There is no team in this database yet.", hint=hint)
     names = ", ".join(row.slug for row in rows)
     raise ConfigError("The database holds several teams.", hint=f"Set `team` to one of: {names}.")
 
