@@ -7,4 +7,4 @@ drop function take_turns(uuid, jsonb, uuid[], integer[], uuid[], text[], text[])
     fold_queue_moves(bigint, integer), prune_jobs(integer), count_new_jobs(), count_moved_jobs(), count_gone_jobs(), run_follows_job(),
     shown_id(text, uuid), retry_delay(integer), new_id();
 drop type turn;
-drop table queue_moves, queue_counts, queue_tallies, duty_rounds;
+drop table queue_moves, queue_counts, queue_tallies, duty_rounds, schema_fits;

@@ -863,6 +863,16 @@ create table duty_rounds (
 )
  with (fillfactor = 50);
 
+-- Which programs this schema serves, by the schema that each was written for. Migrating writes it; whoever works here
+-- asks it, so that servers may stay while the schema moves on under them.
+create table schema_fits (
+    revision text not null,
+    since timestamptz default now() not null,
+    constraint schema_fits_pkey primary key (revision),
+    constraint schema_fits_revision_numbered check (revision ~ '^[0-9]{4}$')
+);
+
 grant select, insert, delete on queue_moves to agent_console_app;
 grant select, insert, update on queue_counts, queue_tallies, duty_rounds to agent_console_app;
 grant select on queue_moves, queue_counts, queue_tallies, duty_rounds to agent_console_readonly;
+grant select on schema_fits to agent_console_app, agent_console_readonly;

@@ -4,6 +4,7 @@ from agent_console.database.migrate import run_sql
 
 revision = "0001"
 down_revision = None
+serves_since = "0001"
 
 
 def upgrade() -> None:

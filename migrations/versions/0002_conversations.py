@@ -4,6 +4,7 @@ from agent_console.database.migrate import run_sql
 
 revision = "0002"
 down_revision = "0001"
+serves_since = "0002"
 
 
 def upgrade() -> None:

@@ -4,6 +4,7 @@ from agent_console.database.migrate import run_sql
 
 revision = "0003"
 down_revision = "0002"
+serves_since = "0003"
 
 
 def upgrade() -> None:

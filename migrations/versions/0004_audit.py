@@ -4,6 +4,7 @@ from agent_console.database.migrate import run_sql
 
 revision = "0004"
 down_revision = "0003"
+serves_since = "0004"
 
 
 def upgrade() -> None:

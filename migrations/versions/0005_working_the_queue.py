@@ -4,6 +4,7 @@ from agent_console.database.migrate import run_sql
 
 revision = "0005"
 down_revision = "0004"
+serves_since = "0005"
 
 
 def upgrade() -> None:

@@ -238,6 +238,18 @@ def test_migrate_and_status_of_the_schema(tmp_path: Path, postgres: Cluster, fle
     assert json.loads(after.out)["state"] == "current"
 
 
+def test_a_newer_schema_is_told_with_what_it_means_for_this_program(tmp_path: Path, fleet: Fleet) -> None:
+    fleet.execute("update alembic_version set version_num = '9999'")
+    served = agent_console("db", "migrate", home=tmp_path, AGENT_CONSOLE_DSN=fleet.administration)
+
+    fleet.execute("delete from schema_fits")
+    refused = agent_console("db", "status", home=tmp_path, AGENT_CONSOLE_DSN=fleet.administration)
+
+    assert (served.code, refused.code) == (0, 1), served.err
+    assert "serves it: nothing to do" in served.err
+    assert "no longer serves it: upgrade agent-console" in refused.err
+
+
 def test_config_show_tells_where_each_value_came_from_and_no_secret(tmp_path: Path) -> None:
     shown = agent_console(
         *("config", "show"),

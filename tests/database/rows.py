@@ -308,6 +308,10 @@ def add_duty_round(team: Team, **changes: object) -> Row:
     return team.insert("duty_rounds", {"duty": "sweep"} | changes)
 
 
+def add_schema_fit(team: Team, **changes: object) -> Row:
+    return team.insert("schema_fits", {"revision": "0001"} | changes)
+
+
 def add_audit_row(team: Team, **changes: object) -> Row:
     row: Row = {"actor_type": "human", "actor_user_id": team.user_id, "actor_label": "Ana Costa"}
     row |= {"action": "job.create", "resource_type": "job", "resource_id": "job_1", "event_hash": bytes(32)}
@@ -366,6 +370,7 @@ ADD: Mapping[str, Add] = {
     "queue_counts": add_queue_count,
     "queue_tallies": add_queue_tally,
     "duty_rounds": add_duty_round,
+    "schema_fits": add_schema_fit,
 }
 # What is done for all teams at once belongs to none.
-OF_NO_TEAM = frozenset({"teams", "duty_rounds"})
+OF_NO_TEAM = frozenset({"teams", "duty_rounds", "schema_fits"})

@@ -17,7 +17,7 @@ Connection: TypeAlias = psycopg.Connection[TupleRow]
 # The columns by which an inserted row is found again.
 KEYS = (
     "team_id", "id", "agent_id", "connector_id", "lane_id", "route_id", "approval_id", "audit_id", "name",
-    "shard", "duty",
+    "shard", "duty", "revision",
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ FIRST_USER = """
     insert into users (team_id, id, email, full_name, role)
     select id, new_id(), 'ana@near.example', 'Ana', 'admin' from teams where slug = 'near'
 """
-OF_NO_TEAM = {"teams", "duty_rounds"}
+OF_NO_TEAM = {"teams", "duty_rounds", "schema_fits"}
 # They would be emptied when their target goes, which only retention and the end of a thread do. Without them an id
 # may name what is gone, as it may in every id of a history.
 GIVEN_UP = {

@@ -15,7 +15,10 @@ from tests.database.rows import ADD, LATER, adding, refused_by
 from tests.database.team import Row, Team
 from tests.support.clusters import TemplateDatabase
 
-TABLES = ("lanes", "job_events", "job_results", "queue_moves", "queue_counts", "queue_tallies", "duty_rounds")
+TABLES = (
+    "lanes", "job_events", "job_results", "queue_moves", "queue_counts", "queue_tallies", "duty_rounds",
+    "schema_fits",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +54,7 @@ REFUSED = (
     param("duty_rounds", {"done_at": LATER, "done_by": "db1:7"}, "duty_rounds_done_whole"),
     param("duty_rounds", {"failed_at": LATER}, "duty_rounds_failed_whole"),
     param("duty_rounds", {"error": "no space left"}, "duty_rounds_failed_whole"),
+    param("schema_fits", {"revision": "newest"}, "schema_fits_revision_numbered"),
     param("jobs", {"collection_id": JobId.new()}, "jobs_collection_id_fkey", marks=mark.rule("R000-132")),
 )  # fmt: skip
 

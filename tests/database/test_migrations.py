@@ -17,17 +17,19 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from agent_console.database.address import administration_engine
+from agent_console.database.fits import serves_since
 from agent_console.database.migrate import (
     SchemaState,
     downgrade,
+    known_migrations,
     known_revisions,
     migrate,
     migrations_folder,
     status,
 )
-from agent_console.database.schema import REVISION, require_revision
+from agent_console.database.schema import REVISION, require_served
 from agent_console.database.tables import metadata
-from agent_console.domain.errors import SchemaMismatch
+from agent_console.domain.errors import DatabaseUnavailable, SchemaMismatch
 from tests.database.rows import ADD, make_team
 from tests.database.team import Connection
 from tests.support.clusters import Cluster, template_database
@@ -268,7 +270,7 @@ def test_of_two_programs_that_migrate_at_once_one_does_it(empty_18: str) -> None
 def test_the_program_is_written_for_the_newest_migration() -> None:
     newest = known_revisions()[-1]
 
-    require_revision(newest)
+    require_served(newest, listed=False)
 
     assert newest == REVISION
     assert sorted(known_revisions()) == list(known_revisions()), "older and newer are told by their numbers"
@@ -277,6 +279,7 @@ def test_the_program_is_written_for_the_newest_migration() -> None:
 def test_a_schema_newer_than_the_program_is_refused_and_left_alone(database: str) -> None:
     with psycopg.connect(database) as connection:
         connection.execute("update alembic_version set version_num = '9999'")
+        connection.execute("delete from schema_fits")
 
     with pytest.raises(SchemaMismatch, match="newer than this program") as caught:
         migrate(database)
@@ -285,13 +288,45 @@ def test_a_schema_newer_than_the_program_is_refused_and_left_alone(database: str
     assert status(database).revision == "9999"
 
 
+def test_a_newer_schema_that_serves_the_program_is_left_alone(database: str) -> None:
+    with psycopg.connect(database) as connection:
+        connection.execute("update alembic_version set version_num = '9999'")
+
+    found = migrate(database)
+
+    assert (found.state, found.pending, found.serves_this_program) == (SchemaState.NEWER, (), True)
+    assert status(database).revision == "9999"
+
+
+def test_every_migration_says_since_which_program_it_serves() -> None:
+    said = [serves_since(migration) for migration in known_migrations()]
+
+    assert set(said) <= set(known_revisions())
+    assert sorted(said) == said, "a program that was cut off is never served again"
+    assert all(since <= revision for since, revision in zip(said, known_revisions(), strict=True))
+
+
+def test_a_table_that_somebody_holds_is_not_waited_for(empty_18: str) -> None:
+    migrate(empty_18, "0004")
+
+    with psycopg.connect(empty_18) as holding:
+        holding.execute("lock table jobs in row exclusive mode")
+        with pytest.raises(DatabaseUnavailable, match="changed nothing") as refused:
+            migrate(make_conninfo(empty_18, options="-c statement_timeout=20s"), table_seconds=0.1)
+    stood = status(empty_18)
+    migrate(empty_18)
+
+    assert "long transactions" in (refused.value.hint or "")
+    assert (stood.revision, status(empty_18).state) == ("0004", SchemaState.CURRENT)
+
+
 @pytest.mark.parametrize("target", ["base", "0002"])
 def test_a_schema_older_than_the_program_is_told_with_the_command_that_helps(empty_18: str, target: str) -> None:
     migrate(empty_18)
     downgrade(empty_18, target)
 
     with pytest.raises(SchemaMismatch) as caught:
-        require_revision(status(empty_18).revision)
+        require_served(status(empty_18).revision, listed=True)
 
     assert caught.value.hint == "Run: agent-console db migrate"
 

@@ -161,6 +161,7 @@ SHAPES = (
     param(
         "duty_rounds", {"rounds": 0, "rows": 0, "failures": 0}, "done_at done_by seconds failed_at error",
     ),
+    param("schema_fits", {"since": now}, ""),
 )  # fmt: skip
 
 
@@ -273,6 +274,7 @@ WHOLE = (
     param("queue_counts", {}),
     param("queue_tallies", {}),
     param("duty_rounds", {}),
+    param("schema_fits", {"revision": "0001"}),
 )  # fmt: skip
 
 

@@ -35,8 +35,8 @@ PLAIN_IDS = {
 }
 
 # Read by duties, which look at all teams at once: the next job whose time has come, the next moves to be counted,
-# how the duties themselves go.
-OF_ALL_TEAMS = {"jobs_look_idx", "queue_moves_pkey", "duty_rounds_pkey"}
+# how the duties themselves go. And the programs that the schema serves.
+OF_ALL_TEAMS = {"jobs_look_idx", "queue_moves_pkey", "duty_rounds_pkey", "schema_fits_pkey"}
 # Words are indexed together with one that names the team and the thread they were said in, and asked for with it:
 # such an index has no first column that could be the team.
 BY_WORDS = {"messages_search_idx"}

@@ -45,6 +45,7 @@ DATABASE = DatabaseState(
     version_number=180001,
     schema_revision="0005",
     wanted_revision="0005",
+    is_served=True,
     is_standby=False,
     max_connections=100,
     connections=12,
@@ -200,8 +201,8 @@ fault(
 )
 fault("PostgreSQL", Verdict.WRONG, "15 to 18", far=with_database(version="14.9", version_number=140009))
 fault("PostgreSQL", Verdict.WARNING, "15 to 18", far=with_database(version="19.0", version_number=190000))
-fault("schema", Verdict.WRONG, "db migrate", far=with_database(schema_revision="0004"))
-fault("schema", Verdict.WRONG, "Upgrade agent-console", far=with_database(schema_revision="0006"))
+fault("schema", Verdict.WRONG, "db migrate", far=with_database(schema_revision="0004", is_served=False))
+fault("schema", Verdict.WRONG, "Upgrade agent-console", far=with_database(schema_revision="0006", is_served=False))
 fault("writable", Verdict.WRONG, "primary", far=with_database(is_standby=True))
 fault("connections", Verdict.WARNING, "max_connections", far=with_database(connections=81))
 fault("autovacuum", Verdict.WRONG, "autovacuum = on", far=with_database(autovacuum=False))
@@ -234,6 +235,13 @@ def test_a_fault_is_told_with_what_to_do(
 
     assert (finding.verdict, advice in finding.advice) == (verdict, True), finding
     assert is_fine(found) is (verdict is not Verdict.WRONG)
+
+
+def test_a_newer_schema_that_serves_the_program_is_fine() -> None:
+    found = findings(LOCAL, with_database(schema_revision="0006"))
+
+    assert of(found, "schema").value == "0006, serves 0005"
+    assert of(found, "schema").verdict is Verdict.FINE
 
 
 def test_a_database_of_ones_own_may_rest() -> None:

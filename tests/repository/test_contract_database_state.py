@@ -28,7 +28,7 @@ async def test_its_settings_clock_and_rights_are_told_to_whoever_sees_the_fleet(
         " current_setting('max_connections')::integer, clock_timestamp()"
     )
     assert [(state.version, state.version_number, state.max_connections)] == [row[:3] for row in known]
-    assert (state.schema_revision, state.wanted_revision) == (REVISION, REVISION)
+    assert (state.schema_revision, state.wanted_revision, state.is_served) == (REVISION, REVISION, True)
     after = known[0][3]
     assert isinstance(before, datetime)
     assert isinstance(after, datetime)

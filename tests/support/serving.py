@@ -12,10 +12,10 @@ from agent_console.server.listening import address_of, listening_socket
 
 
 @asynccontextmanager
-async def serving(dsn: str, *, port: int = 0) -> AsyncIterator[str]:
-    """Yields the server's address."""
+async def serving(dsn: str, *, port: int = 0, backend: Backend | None = None) -> AsyncIterator[str]:
+    """Yields the server's address. A backend that is given is closed with the server."""
     listening = listening_socket("127.0.0.1", port)
-    app = build_app(Backend(dsn))
+    app = build_app(backend or Backend(dsn))
     config = uvicorn.Config(app, log_level="error", proxy_headers=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listening]))

@@ -12,6 +12,7 @@ from agent_console.agent.line import Line, is_passing
 from agent_console.agent.outcome import Handler
 from agent_console.agent.pace import Pace
 from agent_console.agent.signals import heeding
+from agent_console.agent.tracing import Traced, job_spans, untraced
 from agent_console.agent.work import JobAtWork
 from agent_console.domain.errors import ConsoleError, Invalid
 from agent_console.domain.ids import JobId
@@ -71,6 +72,7 @@ class Agent:
         self._pace = pace
         self._ca_file = ca_file
         self._handlers: dict[str | None, Handler] = {}
+        self._traced: Traced = untraced
         self._jobs: dict[JobAtWork, asyncio.Task[None]] = {}
         self._changed, self._leaving, self._at_once = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -94,7 +96,10 @@ class Agent:
         """
         if not self._handlers:
             raise Invalid("This agent can do nothing.", hint="Give it a handler: @agent.handle()")
-        async with HttpRepository(self.url, self._key, ca_file=self._ca_file) as repository:
+        async with (
+            job_spans() as self._traced,
+            HttpRepository(self.url, self._key, ca_file=self._ca_file) as repository,
+        ):
             line = Line(repository, self._pace)
             with heeding(self.leave) if signals else nullcontext():
                 await self._live(line)
@@ -260,7 +265,7 @@ class Agent:
     def _work_on(self, assignment: Assignment, line: Line) -> JobAtWork:
         handler = self._handlers.get(assignment.type) or self._handlers[None]
         held = HeldJob(assignment, line, self._pace, self._lease_seconds)
-        return JobAtWork(held, handler, self._grace, self._next_wanted)
+        return JobAtWork(held, self._traced(handler), self._grace, self._next_wanted)
 
     async def _run(self, work: JobAtWork, line: Line) -> None:
         try:

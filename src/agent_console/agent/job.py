@@ -18,9 +18,9 @@ from agent_console.domain.kinds import EventLevel
 from agent_console.domain.messages import Message, MessageAsked, NewMessage, PostedMessage
 from agent_console.domain.working import JobProgress
 from agent_console.repository.operations.messages import MESSAGES_GET, MESSAGES_POST
+from agent_console.tracing import traceparent
 
 PROGRESS_TEXT, STAGE_TEXT = 2_000, 200
-SPAN_DIGITS = 16
 
 
 class JobContext:
@@ -65,11 +65,11 @@ class JobContext:
 
     @property
     def traceparent(self) -> str | None:
-        """The run as W3C trace context: whatever the runs of one tree do, and wherever, belongs to one trace."""
+        """The run as W3C trace context, for whatever works on it."""
         trace_id = self.payload.get("trace_id")
         if self.run_id is None or not isinstance(trace_id, str):
             return None
-        return f"00-{UUID(trace_id).hex}-{self.run_id.hex[-SPAN_DIGITS:]}-01"
+        return traceparent(UUID(trace_id), self.run_id)
 
     @property
     def cancelled(self) -> bool:

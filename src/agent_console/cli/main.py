@@ -183,13 +183,17 @@ def serve(
 
 
 @database_app.command("migrate")
-def db_migrate() -> None:
-    """Bring the database to this program's schema. Safe to run again."""
+def db_migrate(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; tell what would run, and which programs it stops.")
+    ] = False,
+) -> None:
+    """Bring the database to this program's schema. Safe to run again, and while servers run."""
 
     def run() -> None:
         from agent_console.cli.schema import migrate_database
 
-        migrate_database(load())
+        migrate_database(load(), dry_run=dry_run)
 
     raise typer.Exit(ended(run))
 
@@ -210,7 +214,7 @@ def db_distribute() -> None:
 def db_status(
     output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
 ) -> None:
-    """Where the database's schema stands. Exit code 0 when it is current, 1 when it is not."""
+    """Where the database's schema stands. Exit code 0 when it serves this program, 1 when it does not."""
 
     def run() -> int:
         from agent_console.cli.schema import print_schema_status

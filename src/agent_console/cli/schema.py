@@ -7,7 +7,7 @@ from agent_console.cli.output import OutputForm, TableColumn, emit_one, narrate
 from agent_console.config import Embedded, Settings
 from agent_console.database.address import place
 from agent_console.database.distribute import distribute
-from agent_console.database.migrate import SchemaState, migrate, status
+from agent_console.database.migrate import SchemaState, SchemaStatus, migrate, status
 from agent_console.domain.errors import ConfigError
 
 
@@ -31,13 +31,37 @@ def administration(settings: Settings) -> Iterator[str]:
     yield (connection.listen_dsn or connection.dsn).get_secret_value()
 
 
-def migrate_database(settings: Settings) -> None:
+def migrate_database(settings: Settings, *, dry_run: bool = False) -> None:
     with administration(settings) as dsn:
-        before = migrate(dsn)
-        if before.pending:
-            narrate(f"Ran {len(before.pending)} migrations on {place(dsn)}: {', '.join(before.pending)}.")
+        before = status(dsn) if dry_run else migrate(dsn)
+        if before.state is SchemaState.NEWER:
+            narrate(newer(before))
+        elif before.pending:
+            narrate(f"{'Would run' if dry_run else 'Ran'} {listed(before.pending)} on {place(dsn)}.")
+            narrate_served(before, dry_run=dry_run)
         else:
             narrate(f"{place(dsn)} is already current ({before.revision}).")
+
+
+def listed(pending: tuple[str, ...]) -> str:
+    return f"{len(pending)} migration{'s' if len(pending) > 1 else ''} ({', '.join(pending)})"
+
+
+def newer(found: SchemaStatus) -> str:
+    """What a schema means that this program does not know."""
+    means = (
+        "serves it: nothing to do" if found.serves_this_program else "no longer serves it: upgrade agent-console"
+    )
+    return f"Schema {found.revision} is newer than this program ({found.wanted}) and {means}."
+
+
+def narrate_served(before: SchemaStatus, *, dry_run: bool) -> None:
+    """What the migrations mean for the programs that run now."""
+    if before.go_on:
+        narrate(f"Programs of schema {', '.join(before.go_on)} {'would ' if dry_run else ''}go on working.")
+    if before.cut_off:
+        verb, advice = ("would be", ": upgrade or stop them first") if dry_run else ("are", " from now on")
+        narrate(f"Programs of schema {', '.join(before.cut_off)} {verb} refused{advice}.")
 
 
 def distribute_database(settings: Settings) -> None:
@@ -61,6 +85,8 @@ def print_schema_status(settings: Settings, output: OutputForm) -> int:
             "revision": found.revision,
             "wanted": found.wanted,
             "pending": list(found.pending),
+            "served": list(found.served),
+            "cut_off": list(found.cut_off),
         }
     columns: list[TableColumn[dict[str, object]]] = [
         TableColumn("database", lambda row: str(row["database"])),
@@ -69,6 +95,9 @@ def print_schema_status(settings: Settings, output: OutputForm) -> int:
         TableColumn("wanted", lambda row: str(row["wanted"])),
     ]
     emit_one(facts, columns, output)
-    if found.state in (SchemaState.EMPTY, SchemaState.BEHIND):
+    if found.state is SchemaState.NEWER:
+        narrate(newer(found))
+    elif found.pending:
         narrate("Run: agent-console db migrate")
-    return 0 if found.state is SchemaState.CURRENT else 1
+        narrate_served(found, dry_run=True)
+    return 0 if found.serves_this_program else 1

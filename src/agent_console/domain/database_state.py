@@ -11,6 +11,7 @@ class DatabaseState(Record):
     version_number: int = Field(description="As PostgreSQL counts: 180001 is 18.1.")
     schema_revision: str | None = Field(description="Null when it was never migrated.")
     wanted_revision: str = Field(description="What the program that answers was written for.")
+    is_served: bool = Field(description="Whether this schema serves that program, which may be an older one.")
     is_standby: bool = Field(description="A copy that nothing can be written to.")
     max_connections: int
     connections: int = Field(description="How many are open on the whole server, whoever has them.")

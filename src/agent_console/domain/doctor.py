@@ -183,6 +183,8 @@ def _database(state: DatabaseState) -> Iterator[Finding]:
 def _schema(state: DatabaseState) -> Finding:
     if state.schema_revision == state.wanted_revision:
         return judged(DATABASE, "schema", f"{state.schema_revision}, current")
+    if state.is_served:
+        return judged(DATABASE, "schema", f"{state.schema_revision}, serves {state.wanted_revision}")
     value = f"{state.schema_revision or 'none'}, wanted {state.wanted_revision}"
     newer = state.schema_revision is not None and state.schema_revision > state.wanted_revision
     return judged(

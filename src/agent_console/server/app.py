@@ -1,7 +1,9 @@
 """Wire the server together."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
@@ -26,6 +28,11 @@ from agent_console.server.passed_through import PassedThrough
 from agent_console.server.reception import Reception
 from agent_console.server.routes import add_routes
 from agent_console.server.stream import add_stream
+from agent_console.server.tracing import Tracing
+from agent_console.tracing import traces_of
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
 
 
 def add_health(app: FastAPI, backend: Backend) -> None:
@@ -50,6 +57,8 @@ def add_health(app: FastAPI, backend: Backend) -> None:
 
 
 DEFAULT_ALLOWED = Allowed()
+# FastAPI's own would tell a collector what stands in paths, queries and errors. Ours names operations.
+NO_TELEMETRY: "TelemetryConfig" = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 TAGS = [{"name": noun, "description": told} for noun, told in NOUNS.items()] + [
     {"name": "changes", "description": "Live streams of server-sent events."},
     {"name": "health", "description": "Whether the server lives and can work."},
@@ -65,11 +74,15 @@ def build_app(
 ) -> FastAPI:
     """`access_log` is given a line for each request; without one nobody is told."""
 
+    traces = traces_of("agent-console-server")
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with duties_done(backend) as app.state.duties:
             yield
         await backend.close()
+        if traces is not None:
+            await asyncio.to_thread(traces.close)
 
     app = DescribedApp(
         title="agent-console",
@@ -79,6 +92,7 @@ def build_app(
         docs_url="/docs",
         redoc_url=None,
         openapi_tags=TAGS,
+        telemetry=NO_TELEMETRY,
         # It would lead to whatever host the client says that we are.
         redirect_slashes=False,
     )
@@ -99,5 +113,7 @@ def build_app(
     # The last one is the first to see a request.
     app.add_middleware(StreamLimit)
     app.add_middleware(OverallPace, allowed=allowed)
+    if traces is not None:
+        app.add_middleware(Tracing, traces=traces)
     app.add_middleware(Reception, write=access_log)
     return app

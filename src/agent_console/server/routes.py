@@ -20,6 +20,7 @@ from agent_console.server.attended import while_client_stays, within
 from agent_console.server.credentials import CallerRepository, PublicRepository, keeps_pace
 from agent_console.server.failures import ERROR_RESPONSES
 from agent_console.server.open_at_once import OpenAtOnce
+from agent_console.server.tracing import ANSWER
 
 Endpoint = Callable[..., Coroutine[Any, Any, Response]]
 
@@ -52,6 +53,7 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
             values |= {name: getattr(given["rest"], name) for name in given["rest"].model_fields_set}
         async with within(ANSWER_SECONDS + operation.waits_seconds):
             answer = await answer_of(operation, http, repository, operation.request(**values))
+        http.scope[ANSWER] = answer
         accepted = operation.accepted is not None and operation.accepted(answer)
         return Response(answer.model_dump_json(), 202 if accepted else status, media_type="application/json")
 

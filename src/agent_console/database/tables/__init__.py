@@ -23,6 +23,7 @@ from agent_console.database.tables.registry import (
     sessions,
     worker_tokens,
 )
+from agent_console.database.tables.schema_fits import schema_fits
 from agent_console.database.tables.storage import agent_connectors, collections, connectors
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "queue_tallies",
     "registration_tokens",
     "runs",
+    "schema_fits",
     "sessions",
     "settings",
     "teams",

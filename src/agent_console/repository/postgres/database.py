@@ -7,13 +7,12 @@ from datetime import UTC, date, datetime
 from typing import TypeVar
 
 from sqlalchemy import text
-from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from agent_console.database.address import parsed, place, sqlalchemy_url
-from agent_console.database.schema import require_revision
-from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, TimedOut
+from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, SchemaMismatch, TimedOut
 from agent_console.repository.postgres.failures import as_console_error
+from agent_console.repository.postgres.schema_watch import SchemaWatch
 
 ANSWER_SECONDS = 10.0
 
@@ -28,7 +27,6 @@ CONNECTION_SETTINGS = {
 }
 SESSION_SETTINGS = "-c statement_timeout=8s -c idle_in_transaction_session_timeout=15s -c timezone=UTC"
 
-SCHEMA_REVISION = text("select version_num from alembic_version")
 MAKE_AUDIT_MONTHS = text("select make_audit_months()")
 
 Answer = TypeVar("Answer")
@@ -81,7 +79,7 @@ class Database:
             use_native_hstore=False,
         )
         self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._schema_is_right = False
+        self.schema = SchemaWatch()
         self._months_made_on: date | None = None
         self._abandoned: set[asyncio.Task[object]] = set()
 
@@ -93,13 +91,13 @@ class Database:
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """Single statements, each its own transaction: no snapshot outlives its answer."""
         async with self._reading.connect() as connection:
-            await self._require_schema(connection)
+            await self.schema.require(connection)
             yield connection
 
     @asynccontextmanager
     async def changing(self) -> AsyncIterator[AsyncConnection]:
         async with self._engine.connect() as connection:
-            await self._require_schema(connection)
+            await self.schema.require(connection)
             await self._require_audit_months(connection)
             async with connection.begin():
                 yield connection
@@ -118,7 +116,7 @@ class Database:
             self._abandon(task)
             raise
         if not done:
-            self._schema_is_right = False
+            self.schema.forget()
             self._abandon(task)
             raise TimedOut(
                 f"The database {self.place} did not answer within {seconds:g} s.",
@@ -130,8 +128,8 @@ class Database:
             raise
         except Exception as error:
             meant = as_console_error(error, self.dsn)
-            if isinstance(meant, DatabaseUnavailable):
-                self._schema_is_right = False
+            if isinstance(meant, (DatabaseUnavailable, SchemaMismatch)):
+                self.schema.forget()
             raise meant from error
 
     def _abandon(self, task: "asyncio.Future[Answer]") -> None:
@@ -144,20 +142,6 @@ class Database:
         self._abandoned.discard(task)
         if not task.cancelled():
             task.exception()
-
-    async def _require_schema(self, connection: AsyncConnection) -> None:
-        if self._schema_is_right:
-            return
-        try:
-            found = (await connection.execute(SCHEMA_REVISION)).scalar()
-        except ProgrammingError as error:
-            if getattr(error.orig, "sqlstate", None) != "42P01":
-                raise
-            found = None
-        if connection.in_transaction():
-            await connection.rollback()
-        require_revision(found)
-        self._schema_is_right = True
 
     async def _require_audit_months(self, connection: AsyncConnection) -> None:
         """A month without a partition would fail every change, so the months ahead are looked after daily."""

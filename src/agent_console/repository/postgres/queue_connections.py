@@ -40,7 +40,6 @@ class QueueConnections:
         self._conninfo = make_conninfo("", **given)
         self._places = asyncio.Semaphore(at_most)
         self._free: list[AsyncConnection[Any]] = []
-        self._schema_is_right = False
         self._closed = False
 
     async def rows(self, statement: str, facts: Mapping[str, object]) -> Sequence[Any]:
@@ -48,10 +47,10 @@ class QueueConnections:
         return await self._database.within_time(self._rows(statement, facts))
 
     async def _rows(self, statement: str, facts: Mapping[str, object]) -> Sequence[Any]:
-        if not self._schema_is_right:
-            # Also says clearly when there is no database, or not the schema we know.
+        if self._database.schema.is_due:
+            # Also says clearly when there is no database, or not a schema that serves us.
             async with self._database.reading():
-                self._schema_is_right = True
+                pass
         await self._place()
         try:
             return await self._asked(statement, facts)
