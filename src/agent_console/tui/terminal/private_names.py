@@ -41,6 +41,27 @@ METHODS = (
     PrivateMethod(_APP, "_fatal_error", "(self) -> 'None'", "prints local variables unless replaced"),
     PrivateMethod(_APP, "_close_messages_no_wait", "(self) -> 'None'", "ends the app after a crash"),
     PrivateMethod(
+        _APP,
+        "_register",
+        "(self, parent: 'DOMNode', *widgets: 'Widget', before: 'int | None' = None, "
+        "after: 'int | None' = None, cache: 'dict[tuple, RulesMap] | None' = None) -> 'list[Widget]'",
+        "every screen passes it once",
+    ),
+    PrivateMethod(
+        "textual._compositor:Compositor",
+        "_render_chops",
+        "(self, crop: 'Region', is_rendered_line: 'Callable[[int], bool]') -> 'Sequence[Mapping[int, Strip]]'",
+        "renders what can't be seen",
+        mirrored="ca8c3359d7afd017",
+    ),
+    PrivateMethod(
+        "textual._compositor:Compositor",
+        "_get_renders",
+        "(self, crop: 'Region | None' = None) -> 'Iterable[tuple[Region, Region, list[Strip]]]'",
+        "the widgets from front to back, each rendered when its turn comes",
+        mirrored="8ac93299aa5d3bef",
+    ),
+    PrivateMethod(
         "textual._compositor:CompositorUpdate",
         "render_segments",
         _RENDER_SEGMENTS,
@@ -102,5 +123,6 @@ ATTRIBUTES = (
     PrivateAttribute(_APP, "_batch_count", "whether an update would be written"),
     PrivateAttribute(_APP, "_exception", "the error that ended the app"),
     PrivateAttribute(_APP, "_loop", "to end the app from a signal handler"),
+    PrivateAttribute("textual.screen:Screen", "_compositor", "to paint what lies in front only"),
     PrivateAttribute(_DRIVER, "_mouse_pixels", "a mode Textual sets and never unsets"),
 )

@@ -2,6 +2,7 @@
 
 import os
 from io import StringIO
+from typing import Any
 
 from rich.color import ColorSystem
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -9,6 +10,7 @@ from rich.segment import Segment
 from textual import events
 from textual._compositor import ChopsUpdate, CompositorUpdate, InlineUpdate, LayoutUpdate
 from textual.app import App, ReturnType
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
@@ -16,10 +18,12 @@ from textual.geometry import Offset
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.types import CSSPathType
+from textual.widget import Widget
 
 from agent_console.tui.terminal.background_erase import erase_keeps_background
 from agent_console.tui.terminal.cell_diff import CellDiff
 from agent_console.tui.terminal.driver import ConsoleDriver
+from agent_console.tui.terminal.front_first import FrontFirst
 from agent_console.tui.terminal.hidden_characters import shown
 from agent_console.tui.terminal.line_guard import LineGuard
 
@@ -112,6 +116,12 @@ class TerminalApp(App[ReturnType]):
     def _fatal_error(self) -> None:
         # Textual would print the traceback with its local variables, the password in a DSN among them.
         self._close_messages_no_wait()
+
+    def _register(self, parent: DOMNode, *widgets: Widget, **place: Any) -> list[Widget]:
+        for widget in widgets:
+            if isinstance(widget, Screen):
+                widget._compositor.__class__ = FrontFirst
+        return super()._register(parent, *widgets, **place)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         super()._display(screen, self._fewest_bytes(renderable) if self._will_display else renderable)
