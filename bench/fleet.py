@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 
 import psycopg
@@ -56,10 +57,17 @@ ENDED_TWICE = """
       from (select job_id from job_events where payload ->> 'to' in ('succeeded', 'failed')
              group by job_id having count(*) > 1) as twice
 """
+# With the moment of the claim: an answer that a killed server no longer gave leaves a job with nobody.
 LEASES_LOST = """
-    select coalesce(payload ->> 'claimed_by', ''), count(*) from job_events
-     where message like '%lease expired%' group by 1
+    select coalesce(lost.payload ->> 'claimed_by', ''), claimed.at
+      from job_events lost
+     cross join lateral (
+           select max(e.created_at) as at from job_events e
+            where e.team_id = lost.team_id and e.job_id = lost.job_id and e.created_at < lost.created_at
+              and e.message like 'queued to assigned%') as claimed
+     where lost.message like '%lease expired%'
 """
+ANSWER_SECONDS = 2.0
 WAITS = """
     select extract(epoch from assigned_at - created_at)::float8 from jobs
      where attempt = 1 and assigned_at is not null and run_id is null
@@ -77,6 +85,7 @@ class Story:
     created: list[JobId] = field(default_factory=list)
     decided: int = 0
     memory: list[tuple[float, float, float]] = field(default_factory=list)
+    server_killed_at: datetime | None = None
 
 
 async def insisted(ask: Callable[[], Awaitable[object]]) -> None:
@@ -133,8 +142,9 @@ async def watch(processes: Processes, story: Story, began: float) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def disturb(processes: Processes, began: float) -> None:
+async def disturb(processes: Processes, story: Story, began: float) -> None:
     await asyncio.sleep(max(0.0, began + SERVER_KILLED_AT * SECONDS - time.monotonic()))
+    story.server_killed_at = datetime.now(UTC)
     await asyncio.to_thread(processes.kill_server)
     print(f"{time.monotonic() - began:>5.0f} s  the server was killed and started again", flush=True)
     await asyncio.sleep(max(0.0, began + AGENTS_KILLED_AT * SECONDS - time.monotonic()))
@@ -166,7 +176,7 @@ async def lived(fleet: Fleet, processes: Processes) -> tuple[Story, float, list[
     story, began = Story(), time.monotonic()
     deciding = asyncio.create_task(decide(fleet, story))
     watching = asyncio.create_task(watch(processes, story, began))
-    await asyncio.gather(feed(fleet, story, began), disturb(processes, began))
+    await asyncio.gather(feed(fleet, story, began), disturb(processes, story, began))
     drain_seconds = await drained(fleet)
     for task in (deciding, watching):
         task.cancel()
@@ -183,12 +193,17 @@ def grown(samples: list[float]) -> bool:
     return last > max(first * GROWTH_LIMIT, first + GROWTH_MEGABYTES)
 
 
+def was_unanswered(story: Story, claimed_at: datetime) -> bool:
+    killed_at = story.server_killed_at
+    return killed_at is not None and 0 <= (killed_at - claimed_at).total_seconds() <= ANSWER_SECONDS
+
+
 def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> list[str]:
     """Prints the table; what is wrong."""
     with psycopg.connect(fleet.dsn, autocommit=True) as connection:
         ended = connection.execute(ENDED, (story.created,)).fetchall()
         waits = sorted(float(wait) for (wait,) in connection.execute(WAITS).fetchall())
-        lost: dict[str, int] = dict(connection.execute(LEASES_LOST).fetchall())
+        lost: list[tuple[str, datetime]] = connection.execute(LEASES_LOST).fetchall()
         decided: Counter[str] = Counter(dict(connection.execute(DECIDED).fetchall()))
     print(f"\n{'type':<10}{'ended as':<24}{'jobs':>8}")
     for kind, status, code, count in ended:
@@ -196,8 +211,9 @@ def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> l
     counts = Counter({(kind, status): count for kind, status, _, count in ended})
     planned = Counter(EVERY_SECOND)
     seconds = len(story.created) // len(EVERY_SECOND)
-    by_killed = sum(count for name, count in lost.items() if name in fleet.killed)
-    without_fault = sum(lost.values()) - by_killed
+    by_killed = sum(name in fleet.killed for name, _ in lost)
+    unanswered = sum(name not in fleet.killed and was_unanswered(story, claimed_at) for name, claimed_at in lost)
+    without_fault = len(lost) - by_killed - unanswered
     memory = [sample for sample in story.memory if 0.5 * SECONDS <= sample[0] <= SECONDS]
     p50, p99 = (1000 * waits[int(share * len(waits))] for share in (0.5, 0.99))
     print(
@@ -205,7 +221,8 @@ def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> l
         f" {decided['approved']} delegations approved, {decided['rejected']} rejected\n"
         f"waited for an agent: p50 {p50:.0f} ms, p99 {p99:.0f} ms;"
         f" all done and sealed {drain_seconds:.0f} s after the last\n"
-        f"leases lost: {by_killed} by killed agents, {without_fault} without a fault"
+        f"leases lost: {by_killed} by killed agents, {unanswered} claimed in the last {ANSWER_SECONDS:g} s of the"
+        f" killed server, {without_fault} without a fault"
     )
     for name, place in (("server", 1), ("agents", 2)):
         middle, end = memory[0][place], memory[-1][place]
