@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
 from agent_console.repository.postgres.repository import Backend
-from agent_console.server.allowed import BODY_BYTES, BODY_DEPTH
+from agent_console.server.allowed import BODY_BYTES, BODY_DEPTH, HEAD_BYTES
 from agent_console.server.app import build_app
 from agent_console.server.limits import is_deeper
 from tests.server.stage import bearer, calling, raw_request, served, wire
@@ -116,6 +117,19 @@ async def test_a_connection_without_a_request_is_closed(
         answer = await reader.read()
 
     assert answer == b""
+
+
+async def test_a_head_without_an_end_is_refused(app: FastAPI) -> None:
+    async with served(app) as url, asyncio.timeout(60), wire(url) as (reader, writer):
+        writer.write(b"GET /healthz HTTP/1.1\r\nX-Long: ")
+        for _ in range(HEAD_BYTES // 1024 + 1):
+            writer.write(b"x" * 1024)
+        with suppress(ConnectionError):
+            await writer.drain()
+        answer = await reader.read()
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"too long" in answer
 
 
 async def test_a_second_head_that_trickles_in_is_not_waited_for(

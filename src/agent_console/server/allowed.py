@@ -25,5 +25,6 @@ BODY_BYTES = 1_000_000
 BODY_SECONDS = 30.0
 BODY_DEPTH = 64
 HEAD_SECONDS = 30.0
+HEAD_BYTES = 65_536
 # On top of what an operation declares to wait. Whoever asks PostgreSQL is told after ten.
 ANSWER_SECONDS = 30.0

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 import uvicorn
+import uvloop
 from fastapi import FastAPI
 
 from agent_console.domain.errors import ConfigError
@@ -130,4 +131,5 @@ def serve(
     # The library sends itself the signal once more when it has ended; but whoever called us still has to put away
     # what it started, such as a database.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    asyncio.run(server.serve(sockets=[listening]))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(server.serve(sockets=[listening]))
