@@ -111,7 +111,7 @@ async def test_help_asked_for_before_the_pane_is_there_leaves_the_keys_to_that_p
         await press(pilot, "escape")
 
         assert list_of(app).kind.name == "jobs"
-        await until(lambda: app.focused is list_of(app).table, "the keys go to the jobs", within=10)
+        await until(lambda: app.focused is list_of(app).table, "the keys go to the jobs")
 
 
 async def test_keys_pressed_before_there_is_a_pane_do_nothing(fleet: Fleet) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
 DEEPEST = 12
+FOCUS_LOOKS = 50
 """So many screens may lie one over another; who jumps in circles is not led on for ever."""
 
 
@@ -239,11 +240,16 @@ class ConsoleApp(Switching):
         self.pane.tick()
         self._step()
 
-    def _focus_pane(self, pane: "Pane") -> None:
+    def _focus_pane(self, pane: "Pane", looks: int = FOCUS_LOOKS) -> None:
         """As soon as there is something to focus, if one is still there. Something may lie over it by then: when
         that is closed the keys go to what is shown, not to the pane that one left."""
-        if pane is self.pane:
+        if pane is not self.pane:
+            return
+        focused = self.screen_stack[0].focused
+        if looks and (focused is None or pane not in focused.ancestors_with_self):
             pane.take_focus()
+            # What is being mounted can't be focused, and nobody says so.
+            pane.call_after_refresh(self._focus_pane, pane, looks - 1)
 
     def _make_pane(self, name: str) -> None:
         """A pane with a key is made when somebody first goes there."""
