@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 STEP_SECONDS = 0.25
 POLL_SECONDS = 5.0
 DEEPEST = 12
-FOCUS_LOOKS = 50
 """So many screens may lie one over another; who jumps in circles is not led on for ever."""
 
 
@@ -157,6 +156,7 @@ class ConsoleApp(Switching):
     # What time brings
 
     def _step(self) -> None:
+        self._focus_pane()
         if self.link.status.state is not LinkState.UP:
             return
         self.view.step()
@@ -236,20 +236,17 @@ class ConsoleApp(Switching):
         if self.pane.is_mounted:
             self.pane.take_focus()
         else:
-            self.pane.call_after_refresh(self._focus_pane, self.pane)
+            self.pane.call_after_refresh(self._focus_pane)
         self.pane.tick()
         self._step()
 
-    def _focus_pane(self, pane: "Pane", looks: int = FOCUS_LOOKS) -> None:
-        """As soon as there is something to focus, if one is still there. Something may lie over it by then: when
-        that is closed the keys go to what is shown, not to the pane that one left."""
-        if pane is not self.pane:
+    def _focus_pane(self) -> None:
+        """The keys go to what is shown. A pane that is still being mounted can't take them, nor one that something
+        lies over, and nobody says so: it is looked at again with every step."""
+        if not self._panes or len(self.screen_stack) > 1 or not self.pane.is_mounted:
             return
-        focused = self.screen_stack[0].focused
-        if looks and (focused is None or pane not in focused.ancestors_with_self):
-            pane.take_focus()
-            # What is being mounted can't be focused, and nobody says so.
-            pane.call_after_refresh(self._focus_pane, pane, looks - 1)
+        if self.focused is None or self.pane not in self.focused.ancestors_with_self:
+            self.pane.take_focus()
 
     def _make_pane(self, name: str) -> None:
         """A pane with a key is made when somebody first goes there."""
