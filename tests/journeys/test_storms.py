@@ -94,7 +94,8 @@ def test_sizes_that_change_while_the_list_does_leave_no_trace(console: Terminal,
     for percentage, size in enumerate(SIZES * 3):
         console.resize(*size)
         story.execute(moved, percentage)
-    console.wait_for("30 all jobs", " 23% ", "? Help")
+    # At the last size, in which everything has its whole name, and nothing of another one is left.
+    console.wait_for("30 all jobs", " 23% ", "? Help", "0 Overview  1 Approvals", "✓ connected\n")
 
     seen = console.screen()
     console.press("C-l")

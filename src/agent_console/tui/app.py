@@ -241,11 +241,12 @@ class ConsoleApp(Switching):
         self._step()
 
     def _focus_pane(self) -> None:
-        """The keys go to what is shown. A pane that is still being mounted can't take them, nor one that something
-        lies over, and nobody says so: it is looked at again with every step."""
-        if not self._panes or len(self.screen_stack) > 1 or not self.pane.is_mounted:
+        """The keys go to what is shown, also when what lies over it is closed. A pane that is still being mounted
+        can't take them and nobody says so: it is looked at again with every step."""
+        if not self._panes or not self.screen_stack or not self.pane.is_mounted:
             return
-        if self.focused is None or self.pane not in self.focused.ancestors_with_self:
+        focused = self.screen_stack[0].focused
+        if focused is None or self.pane not in focused.ancestors_with_self:
             self.pane.take_focus()
 
     def _make_pane(self, name: str) -> None:

@@ -120,6 +120,7 @@ class Listener:
         self.shared_reads = SharedReads()
         self._audience = Audience(self.book)
         self._tasks: list[asyncio.Task[None]] = []
+        self._ending: set[asyncio.Task[None]] = set()
         self._listening = False
 
     async def changes(self, team_id: TeamId, topics: frozenset[Topic]) -> AsyncGenerator[Change, None]:
@@ -147,6 +148,8 @@ class Listener:
     def _stop(self) -> None:
         for task in self._tasks:
             task.cancel()
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
         self._tasks = []
         self._listening = False
 
@@ -208,9 +211,8 @@ class Listener:
                     reader.give(REFETCH)
 
     async def close(self) -> None:
-        tasks = self._tasks
+        """Whoever was stopped before has its connection to close too."""
         self._stop()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        if self._ending:
+            await asyncio.wait(self._ending)
         await self._audience.close()
