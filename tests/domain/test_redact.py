@@ -3,9 +3,12 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from agent_console.domain.errors import JSONValue
-from agent_console.domain.ids import AgentId, OperatorTokenId, RegistrationTokenId, TeamId, WorkerTokenId
+from agent_console.domain.ids import AgentId, OperatorTokenId, RegistrationTokenId, TeamId, ThreadId, WorkerTokenId
+from agent_console.domain.jobs import NewJob
+from agent_console.domain.messages import NewMessage
 from agent_console.domain.redact import NESTING_LIMIT, REDACTED, redact, redact_json
 from agent_console.domain.secrets import Secret
 
@@ -185,3 +188,29 @@ def _seconds(text: str) -> float:
         redact(text)
         taken.append(time.thread_time() - start)
     return min(taken)
+
+
+KEYS = ("AKIAIOSFODNN7EXAMPLE", "ghp_" + "a" * 36, "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----")
+
+
+@pytest.mark.rule("U001-21")
+@pytest.mark.parametrize("key", KEYS)
+def test_a_payload_with_a_key_is_refused_and_what_only_sounds_like_one_is_not(key: str) -> None:
+    for payload in ({"deep": [{"x": f"use {key} for it"}]}, {key: 1}):
+        with pytest.raises(ValidationError, match="holds a key or token"):
+            NewJob.model_validate({"type": "crawl", "payload": payload})
+        with pytest.raises(ValidationError, match="holds a key or token"):
+            NewMessage.model_validate({"thread_id": str(ThreadId.new()), "content": "see", "payload": payload})
+
+    plain: dict[str, JSONValue] = {"token": "three", "password": None, "url": "https://example.com/a?key=b"}
+    assert NewJob.model_validate({"type": "crawl", "payload": plain}).payload == plain
+
+
+@pytest.mark.rule("U001-21")
+@pytest.mark.parametrize("key", KEYS)
+def test_a_message_is_kept_without_the_keys_in_it(key: str) -> None:
+    said = f"token: three. The key is {key}, handle with care"
+
+    message = NewMessage.model_validate({"thread_id": str(ThreadId.new()), "content": said})
+
+    assert message.content == said.replace(key, REDACTED)

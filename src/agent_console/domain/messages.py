@@ -12,7 +12,8 @@ from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, Con
 
 from agent_console.domain.ids import AgentId, MessageId, RunId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType
-from agent_console.domain.records import Instant, NotBlank, Page, PageRequest, Record, Request, Storable
+from agent_console.domain.records import Instant, NoKeys, NotBlank, Page, PageRequest, Record, Request, Storable
+from agent_console.domain.redact import without_keys
 
 CONTENT_BYTES = 65_536
 RECIPIENTS = 50
@@ -33,8 +34,16 @@ def _object_fits(payload: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return payload
 
 
-Content = Annotated[str, Field(min_length=1, max_length=CONTENT_BYTES), NotBlank, Storable, AfterValidator(_fits)]
-Payload = Annotated[dict[str, JsonValue], Storable, AfterValidator(_object_fits)]
+# What was said is kept without the keys in it: a thread is read by many, and for long.
+Content = Annotated[
+    str,
+    Field(min_length=1, max_length=CONTENT_BYTES),
+    NotBlank,
+    Storable,
+    AfterValidator(_fits),
+    AfterValidator(without_keys),
+]
+Payload = Annotated[dict[str, JsonValue], Storable, NoKeys, AfterValidator(_object_fits)]
 
 
 class Message(Record):

@@ -4,7 +4,9 @@ import math
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Generic, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
+
+from agent_console.domain.redact import holds_key
 
 
 def shown_time(moment: datetime) -> str:
@@ -51,6 +53,19 @@ def _unstorable(value: object) -> str | None:
 
 # What PostgreSQL can't keep in a text or in JSON is refused where its field can still be named.
 Storable = AfterValidator(_storable)
+
+
+def _no_keys(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if holds_key(value):
+        raise ValueError(
+            "holds a key or token, which everyone who sees this could read; keep it in a connector's credentials"
+            " or with the agent, and name it here"
+        )
+    return value
+
+
+# A job can't do without what its payload says, so a key in it is refused and not taken out.
+NoKeys = AfterValidator(_no_keys)
 
 
 class Record(BaseModel):
