@@ -96,8 +96,15 @@ async def test_what_stands_in_the_head_of_a_request_is_no_line_of_the_log(
     ] == []
     assert [line[:300] for line in doors.server.log if "evil.example" in line] == []
 
+# What agents and people work with and talk of, as far as it is text of their own.
+SAID = """
+    select (payload, progress, result_summary, error_message, artifacts_path)::text from jobs
+    union all select (message, payload)::text from job_events
+    union all select (content, payload)::text from messages
+"""
 
-@pytest.mark.rule("U002-31")
+
+@pytest.mark.rule("U002-31", "U001-21")
 async def test_a_secret_that_was_put_anywhere_comes_out_nowhere(
     doors: Doors, fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -129,6 +136,8 @@ async def test_a_secret_that_was_put_anywhere_comes_out_nowhere(
     }
     assert {place for place, text in places.items() for secret in known if secret in text} == set()
     assert minted_secrets_stored(fleet, known - {canary}) == []
+    said = [line for (line,) in fleet.execute(SAID)]
+    assert (len(said) > 20, [line for line in said if canary in line]) == (True, [])
 
 
 def minted_secrets_stored(fleet: Fleet, secrets: set[str]) -> list[object]:
