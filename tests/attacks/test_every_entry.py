@@ -96,6 +96,7 @@ async def test_what_stands_in_the_head_of_a_request_is_no_line_of_the_log(
     ] == []
     assert [line[:300] for line in doors.server.log if "evil.example" in line] == []
 
+
 # What agents and people work with and talk of, as far as it is text of their own.
 SAID = """
     select (payload, progress, result_summary, error_message, artifacts_path)::text from jobs
