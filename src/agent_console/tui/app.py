@@ -12,8 +12,9 @@ from textual.widgets import Static
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.commanding import DOING
+from agent_console.tui.far_clock import FarClock
 from agent_console.tui.link import GONE, Clock, LinkState, LinkStatus
-from agent_console.tui.setup import Setup, system_clock
+from agent_console.tui.setup import Setup
 from agent_console.tui.switching import GOING, Heard, LinkChanged, Switching
 from agent_console.tui.themes import THEMES, theme_for
 from agent_console.tui.wanted import (
@@ -68,11 +69,11 @@ class ConsoleApp(Switching):
         prepare: Callable[[], Setup],
         *,
         theme_name: str = "dark",
-        clock: Clock = system_clock,
+        clock: Clock | None = None,
         bell: bool = True,
     ) -> None:
         """`prepare` may be slow: it is called off the event loop, behind the first frame."""
-        super().__init__(clock, bell=bell)
+        super().__init__(clock or FarClock(), bell=bell)
         self._prepare = prepare
         self._leaving = False
         self._tabs = PaneTabs()

@@ -1,11 +1,13 @@
 """Keeps the header true: asks for what it tells when something has changed, and calls whoever looks elsewhere."""
 
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
 from agent_console.domain.errors import ConsoleError
+from agent_console.tui.far_clock import FarClock
 from agent_console.tui.link import Clock, Link, LinkState
 from agent_console.tui.terminal import calling
 from agent_console.tui.waiting_count import COUNTED, Doorbell, WaitingCount
@@ -54,11 +56,14 @@ class HeaderWatch:
         from agent_console.domain.records import Nothing
         from agent_console.repository.operations import POOL_STATUS
 
+        asked = monotonic()
         try:
             pool = await self._link.call(POOL_STATUS, Nothing())
         except ConsoleError:
             self._dirty.add(POOL)
             return
+        if isinstance(self._clock, FarClock):
+            self._clock.hear(pool.at, asked, monotonic())
         self.facts = replace(self.facts, pool=pool)
         self.show()
 
