@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests wait for databases and terminals more than they compute: twice the cores keeps the cores busy.
 WORKERS ?= 4
-PROGRAMS := tmux ssh sshd pgbouncer
-PACKAGES := tmux openssh-client openssh-server pgbouncer
+PROGRAMS := tmux ssh sshd pgbouncer faketime
+PACKAGES := tmux openssh-client openssh-server pgbouncer faketime
 # What `make bench` gives to the bench of the queue, such as --quick or --parts throughput,enqueue.
 BENCH ?=
 unexport NO_COLOR TEXTUAL_THEME PYTHONDONTWRITEBYTECODE
@@ -41,7 +41,7 @@ run: $(VENV)/.run ## open the console on an embedded database with an example fl
 test: programs check ## everything that must hold
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-# Journeys need a terminal and an SSH server, one test PgBouncer. Where they can't be installed, those tests say so.
+# Journeys need a terminal and an SSH server, others PgBouncer and a clock that lies. Where they can't be installed, those tests say so.
 programs:
 	@PATH="$$PATH:/usr/sbin:/sbin"; for program in $(PROGRAMS); do command -v $$program >/dev/null || missing=yes; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -85,6 +85,7 @@ prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fl
 	$(BIN)/python -m bench.console_memory
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.faults --rounds 200
+	$(BIN)/python -m bench.load
 
 docs: $(VENV)/.test ## make the generated pages of docs/ anew
 	$(BIN)/python -m tests.docs.write

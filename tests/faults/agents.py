@@ -1,7 +1,7 @@
 """Some agents of the faulty world, in a process of their own until they are killed.
 
 Every job that one begins is written down first: job, attempt, agent. SIGUSR1 puts the clock of the process forward
-by an hour, SIGUSR2 back by two.
+by an hour, SIGUSR2 back by two. SIGHUP takes the process its name service, and gives it back.
 """
 
 import asyncio
@@ -9,11 +9,13 @@ import json
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -52,6 +54,23 @@ def jumping_clock() -> Callable[[float], None]:
     return jump
 
 
+def failing_names() -> Callable[[], None]:
+    """From now on it can be switched whether a name is found."""
+    real, gone = socket.getaddrinfo, [False]
+
+    def look_up(*asked: Any, **more: Any) -> Any:
+        if gone[0]:
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return real(*asked, **more)
+
+    socket.getaddrinfo = look_up
+
+    def switch() -> None:
+        gone[0] = not gone[0]
+
+    return switch
+
+
 def agent_of(crew: Crew, name: str, written: int) -> Agent:
     agent = Agent(crew.url, crew.keys[name], concurrency=3, lease_seconds=LEASE_SECONDS, pace=PACE)
 
@@ -70,6 +89,7 @@ async def main(crew: Crew) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGUSR1, jump, HOUR)
     loop.add_signal_handler(signal.SIGUSR2, jump, -2 * HOUR)
+    loop.add_signal_handler(signal.SIGHUP, failing_names())
     written = os.open(Path(crew.journal), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     await asyncio.gather(*(agent_of(crew, name, written).run(signals=False) for name in crew.keys))
 

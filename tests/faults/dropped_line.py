@@ -1,17 +1,20 @@
-"""A person's console in a real terminal, whose line drops or who is killed, at the worst moment."""
+"""A person's console in a real terminal: its line drops, it is killed, or its clock is wrong."""
 
 import fcntl
 import os
 import pty
 import re
 import select
+import shutil
+import signal
 import struct
+import subprocess
+import sys
 import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agent_console.domain.ids import ApprovalId
 from tests.faults.world import ASKED, ASKER, OPERATORS, World
 from tests.support.warm_python import Session
 from tests.support.warm_start import WarmProgram, warm_python
@@ -19,13 +22,14 @@ from tests.support.warm_start import WarmProgram, warm_python
 PATIENCE = 60.0
 AGAIN_SECONDS = 1.0
 SIZE = (24, 100)
+APPROVED = "select count(*) from approvals where state = 'approved'"
 ESCAPES = re.compile(r"\x1b\[[0-9;?:<>=]*[a-zA-Z]|\x1b[()][0-9A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
 class Line:
     """The person's end of it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, clock: str | None = None) -> None:
         self._keeper, line = pty.openpty()
         fcntl.ioctl(line, termios.TIOCSWINSZ, struct.pack("HHHH", *SIZE, 0, 0))
         variables = world.variables | {
@@ -34,14 +38,20 @@ class Line:
             "AGENT_CONSOLE_URL": world.url(0),
             "AGENT_CONSOLE_TOKEN": world.fleet.token(OPERATORS[0]),
         }
-        self.program: WarmProgram = warm_python().start(
-            "agent_console",
-            environment=variables,
-            session=Session.TERMINAL,
-            stdin=line,
-            stdout=line,
-            stderr=line,
-        )
+        self.program: WarmProgram | subprocess.Popen[bytes]
+        if clock is None:
+            self.program = warm_python().start(
+                "agent_console",
+                environment=variables,
+                session=Session.TERMINAL,
+                stdin=line,
+                stdout=line,
+                stderr=line,
+            )
+        else:
+            lying = ("faketime", "-f", clock)
+            words = ("setsid", "--ctty", *lying, sys.executable, "-m", "agent_console")
+            self.program = subprocess.Popen(words, env=variables, stdin=line, stdout=line, stderr=line)
         os.close(line)
         self._seen = ""
 
@@ -80,8 +90,8 @@ class Line:
 
 
 @contextmanager
-def line_to(world: World) -> Iterator[Line]:
-    line = Line(world)
+def line_to(world: World, clock: str | None = None) -> Iterator[Line]:
+    line = Line(world, clock)
     try:
         yield line
     finally:
@@ -96,11 +106,27 @@ def console_is_killed(world: World) -> None:
         line.program.wait(PATIENCE)
 
 
-def approve_and_hang_up(world: World, approval: ApprovalId) -> None:
+def approve_and_hang_up(world: World) -> None:
     with line_to(world) as line:
-        line.wait_for("connected")
-        line.press_until(f"{ASKER} → {ASKED}", "1")
-        line.press_until("approves once", "\r")
-        line.press_until("anything else", "a")
+        _ask_to_approve(line)
         line.press("y")
         line.drop()
+
+
+def approve_by_a_wrong_clock(world: World, clock: str) -> None:
+    """`clock` is how far the clock of the person's machine is off, such as +3h. Nobody else decides meanwhile."""
+    assert shutil.which("faketime"), "This needs faketime: apt install faketime."
+    with line_to(world, clock) as line, world.looking() as fleet:
+        before = fleet.one(APPROVED)
+        _ask_to_approve(line)
+        line.press_until("You approved it", "y")
+        assert fleet.one(APPROVED) != before
+        line.program.send_signal(signal.SIGTERM)
+        line.sees("the rest", AGAIN_SECONDS)
+
+
+def _ask_to_approve(line: Line) -> None:
+    line.wait_for("connected")
+    line.press_until(f"{ASKER} → {ASKED}", "1")
+    line.press_until("approves once", "\r")
+    line.press_until("anything else", "a")

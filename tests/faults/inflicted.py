@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from tests.faults.dropped_line import approve_and_hang_up, console_is_killed
+from tests.faults.dropped_line import approve_and_hang_up, approve_by_a_wrong_clock, console_is_killed
 from tests.faults.life import Life
 from tests.faults.world import World
 
@@ -115,10 +115,28 @@ class Inflicting:
         """A person has pressed y when the line drops: it is decided, or it is not."""
         self.life.deciding = False
         try:
-            approval = await self.life.ask_for_a_person()
-            await asyncio.to_thread(approve_and_hang_up, self.world, approval)
+            await self.life.ask_for_a_person()
+            await asyncio.to_thread(approve_and_hang_up, self.world)
         finally:
             self.life.deciding = True
+
+    async def decide_by_a_wrong_clock(self) -> None:
+        """To a person whose clock is hours off nothing is too late and nothing too early."""
+        self.life.deciding = False
+        try:
+            await self.life.ask_for_a_person()
+            await asyncio.to_thread(approve_by_a_wrong_clock, self.world, self.chance.choice(("+30h", "-30h")))
+        finally:
+            self.life.deciding = True
+
+    async def find_no_names(self) -> None:
+        """No agent can look up where its server is, and each has to: its server went away and came back."""
+        for crew in self.world.crews.values():
+            crew.send_signal(signal.SIGHUP)
+        await self.kill_a_server()
+        await asyncio.sleep(self.seconds)
+        for crew in self.world.crews.values():
+            crew.send_signal(signal.SIGHUP)
 
 
 FAULTS: dict[str, Callable[[Inflicting], Awaitable[None]]] = {
@@ -132,8 +150,10 @@ FAULTS: dict[str, Callable[[Inflicting], Awaitable[None]]] = {
     "the database is slow": Inflicting.lock_the_jobs,
     "the database stands still": Inflicting.freeze_the_database,
     "no connection is left": Inflicting.use_up_the_connections,
-    "clocks jump": Inflicting.jump_the_clocks,
+    "agents' clocks jump": Inflicting.jump_the_clocks,
     "a server is frozen and thawed": Inflicting.freeze_a_server,
     "a port is gone": Inflicting.take_the_port_away,
+    "names are not found": Inflicting.find_no_names,
     "a line drops in an approval": Inflicting.drop_the_line_in_an_approval,
+    "a person's clock is wrong": Inflicting.decide_by_a_wrong_clock,
 }

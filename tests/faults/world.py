@@ -95,7 +95,9 @@ class World:
         self.servers[place] = started
 
     def start_crew(self, place: int) -> None:
-        crew = Crew(self.url(place), str(self.journal), {name: self.keys[name] for name in self.names(place)})
+        # By a name, which has to be looked up whenever the line is new.
+        url = self.url(place).replace("127.0.0.1", "localhost")
+        crew = Crew(url, str(self.journal), {name: self.keys[name] for name in self.names(place)})
         with (self.folder / f"crew{place}.log").open("ab") as log:
             started = warm_python().start(
                 "tests.faults.agents",
