@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import psycopg
@@ -67,7 +67,7 @@ LEASES_LOST = """
               and e.message like 'queued to assigned%') as claimed
      where lost.message like '%lease expired%'
 """
-ANSWER_SECONDS = 2.0
+ANSWER_TIME = timedelta(seconds=2)
 WAITS = """
     select extract(epoch from assigned_at - created_at)::float8 from jobs
      where attempt = 1 and assigned_at is not null and run_id is null
@@ -82,10 +82,14 @@ UNSEALED = "select (select count(*) from audit_log) - (select count(*) from audi
 class Story:
     """What happened meanwhile."""
 
+    seconds: float
     created: list[JobId] = field(default_factory=list)
     decided: int = 0
     memory: list[tuple[float, float, float]] = field(default_factory=list)
-    server_killed_at: datetime | None = None
+    server_away: list[tuple[datetime, datetime]] = field(default_factory=list)
+
+
+Disturbing = Callable[[Processes, Story, float], Awaitable[None]]
 
 
 async def insisted(ask: Callable[[], Awaitable[object]]) -> None:
@@ -108,7 +112,7 @@ async def create(creator: HttpRepository, story: Story, jobs: NewJobs) -> None:
 async def feed(fleet: Fleet, story: Story, began: float) -> None:
     """The same key again is the same job: what was asked for while the server died is asked for again."""
     async with HttpRepository(fleet.address, fleet.creator) as creator:
-        for second in range(int(SECONDS)):
+        for second in range(int(story.seconds)):
             await asyncio.sleep(max(0.0, began + second - time.monotonic()))
             jobs = tuple(
                 NewJob(type=kind, payload={"second": second}, idempotency_key=f"{second}:{place}")
@@ -143,13 +147,23 @@ async def watch(processes: Processes, story: Story, began: float) -> None:
 
 
 async def disturb(processes: Processes, story: Story, began: float) -> None:
-    await asyncio.sleep(max(0.0, began + SERVER_KILLED_AT * SECONDS - time.monotonic()))
-    story.server_killed_at = datetime.now(UTC)
-    await asyncio.to_thread(processes.kill_server)
+    await asyncio.sleep(max(0.0, began + SERVER_KILLED_AT * story.seconds - time.monotonic()))
+    await server_is_killed(processes, story)
     print(f"{time.monotonic() - began:>5.0f} s  the server was killed and started again", flush=True)
-    await asyncio.sleep(max(0.0, began + AGENTS_KILLED_AT * SECONDS - time.monotonic()))
+    await asyncio.sleep(max(0.0, began + AGENTS_KILLED_AT * story.seconds - time.monotonic()))
     await asyncio.to_thread(processes.kill_agents, KILLED)
     print(f"{time.monotonic() - began:>5.0f} s  a process of agents was killed and started again", flush=True)
+
+
+async def server_is_killed(processes: Processes, story: Story) -> None:
+    began = now()
+    await asyncio.to_thread(processes.kill_server)
+    story.server_away.append((began, now()))
+
+
+def now() -> datetime:
+    """On the machine of the database, whose clock tells when a job was claimed."""
+    return datetime.now(UTC)
 
 
 async def drained(fleet: Fleet) -> float:
@@ -171,18 +185,25 @@ async def assembled(fleet: Fleet) -> None:
     print(f"      {AGENTS} agents are there, after {time.monotonic() - began:.0f} s", flush=True)
 
 
-async def lived(fleet: Fleet, processes: Processes) -> tuple[Story, float, list[str]]:
+async def lived(
+    fleet: Fleet, processes: Processes, seconds: float = SECONDS, disturbing: Disturbing = disturb
+) -> tuple[Story, float, list[str]]:
     await assembled(fleet)
-    story, began = Story(), time.monotonic()
+    story, began = Story(seconds), time.monotonic()
     deciding = asyncio.create_task(decide(fleet, story))
     watching = asyncio.create_task(watch(processes, story, began))
-    await asyncio.gather(feed(fleet, story, began), disturb(processes, story, began))
+    await asyncio.gather(feed(fleet, story, began), disturbing(processes, story, began))
     drain_seconds = await drained(fleet)
     for task in (deciding, watching):
         task.cancel()
     await asyncio.gather(deciding, watching, return_exceptions=True)
+    late: list[str] = []
     async with HttpRepository(fleet.address, fleet.creator) as person:
-        late = [duty.name for duty in (await person.call(DUTIES_LIST, Nothing())).items if duty.late]
+
+        async def look() -> None:
+            late[:] = [duty.name for duty in (await person.call(DUTIES_LIST, Nothing())).items if duty.late]
+
+        await insisted(look)
     return story, drain_seconds, late
 
 
@@ -194,8 +215,8 @@ def grown(samples: list[float]) -> bool:
 
 
 def was_unanswered(story: Story, claimed_at: datetime) -> bool:
-    killed_at = story.server_killed_at
-    return killed_at is not None and 0 <= (killed_at - claimed_at).total_seconds() <= ANSWER_SECONDS
+    """Claimed before the server could say so, or by the database after the server that had asked it was gone."""
+    return any(began - ANSWER_TIME <= claimed_at <= ended for began, ended in story.server_away)
 
 
 def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> list[str]:
@@ -214,22 +235,23 @@ def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> l
     by_killed = sum(name in fleet.killed for name, _ in lost)
     unanswered = sum(name not in fleet.killed and was_unanswered(story, claimed_at) for name, claimed_at in lost)
     without_fault = len(lost) - by_killed - unanswered
-    memory = [sample for sample in story.memory if 0.5 * SECONDS <= sample[0] <= SECONDS]
+    memory = [sample for sample in story.memory if 0.5 * story.seconds <= sample[0] <= story.seconds]
     p50, p99 = (1000 * waits[int(share * len(waits))] for share in (0.5, 0.99))
     print(
-        f"\n{len(story.created):,} jobs in {SECONDS:.0f} s ({len(story.created) / SECONDS * 60:,.0f} a minute),"
+        f"\n{len(story.created):,} jobs in {story.seconds:.0f} s"
+        f" ({len(story.created) / story.seconds * 60:,.0f} a minute),"
         f" {decided['approved']} delegations approved, {decided['rejected']} rejected\n"
         f"waited for an agent: p50 {p50:.0f} ms, p99 {p99:.0f} ms;"
         f" all done and sealed {drain_seconds:.0f} s after the last\n"
-        f"leases lost: {by_killed} by killed agents, {unanswered} claimed in the last {ANSWER_SECONDS:g} s of the"
-        f" killed server, {without_fault} without a fault"
+        f"leases lost: {by_killed} by killed agents, {unanswered} in claims whose answer died with the server,"
+        f" {without_fault} without a fault"
     )
     for name, place in (("server", 1), ("agents", 2)):
         middle, end = memory[0][place], memory[-1][place]
         print(f"memory of the {name}: {middle:.0f} MB in the middle, {end:.0f} MB at the end")
     asked = counts["ask", "succeeded"] + counts["ask", "failed"]
     wrong = {
-        "fewer jobs than planned": len(story.created) < JOBS_A_MINUTE * SECONDS / 60,
+        "fewer jobs than planned": len(story.created) < JOBS_A_MINUTE * story.seconds / 60,
         "jobs that were not kept": sum(row[3] for row in ended) != len(set(story.created)),
         "jobs that did not end": fleet.number(UNFINISHED) > 0,
         "jobs that ended twice": fleet.number(ENDED_TWICE) > 0,

@@ -1,0 +1,98 @@
+"""Ten people at their consoles: real programs in terminals of their own that walk through all panes."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+from bench.console_memory import private_megabytes
+from bench.fleet_stage import Fleet
+from bench.terminal_pty import DOWN, PAGE_DOWN, UP, PtyProgram
+
+WALK = ("0", "1", DOWN, "2", PAGE_DOWN, "3", DOWN, DOWN, "4", UP, "5", "6", PAGE_DOWN, "7")
+STEP_SECONDS = 4.0
+READ_SECONDS = 0.05
+
+
+@dataclass
+class Consoles:
+    """All are read by one thread, as terminals are: who does not read stops the program."""
+
+    stage: Fleet
+    home: Path
+    count: int
+    programs: list[PtyProgram] = field(default_factory=list)
+    ended: int = 0
+    _stopped: threading.Event = field(default_factory=threading.Event)
+    _to_kill: threading.Event = field(default_factory=threading.Event)
+    _young: set[int] = field(default_factory=set)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, stage: Fleet, count: int) -> Iterator[Self]:
+        with TemporaryDirectory(prefix="ac-") as home:
+            consoles = cls(stage, Path(home), count)
+            consoles.programs = [consoles._started(place) for place in range(count)]
+            reading = threading.Thread(target=consoles._walk)
+            reading.start()
+            try:
+                yield consoles
+            finally:
+                consoles._stopped.set()
+                reading.join()
+                for program in consoles.programs:
+                    program.close()
+
+    def kill_one(self) -> None:
+        """The first of them, as if its SSH session had died with the machine; somebody opens it again."""
+        self._to_kill.set()
+
+    def megabytes(self) -> float:
+        """Of those that were there from the beginning."""
+        old = [program for place, program in enumerate(self.programs) if place not in self._young]
+        return sum(private_megabytes(program.pid) for program in old if program.is_running)
+
+    def _started(self, place: int) -> PtyProgram:
+        folder = self.home / str(place)
+        folder.mkdir(exist_ok=True)
+        environment = {
+            "HOME": str(folder),
+            "AGENT_CONSOLE_DATA": str(folder / "data"),
+            "AGENT_CONSOLE_TOKEN": self.stage.decider,
+        }
+        return PtyProgram([sys.executable, "-m", "agent_console", "--url", self.stage.address], environment)
+
+    def _walk(self) -> None:
+        keys = [cycle(WALK[place % len(WALK) :] + WALK[: place % len(WALK)]) for place in range(self.count)]
+        due = [time.monotonic() + STEP_SECONDS * place / self.count for place in range(self.count)]
+        while not self._stopped.is_set():
+            if self._to_kill.is_set():
+                self._to_kill.clear()
+                self._kill(0)
+            for place, program in enumerate(self.programs):
+                if not program.is_running:
+                    self.ended += 1
+                    self._young.add(place)
+                    self.programs[place] = self._started(place)
+                    continue
+                if time.monotonic() >= due[place]:
+                    program.press(next(keys[place]))
+                    due[place] += STEP_SECONDS
+                while program.next_bytes(0.0):
+                    pass
+                program.forget()
+            self._stopped.wait(READ_SECONDS)
+
+    def _kill(self, place: int) -> None:
+        os.kill(self.programs[place].pid, signal.SIGKILL)
+        self.programs[place].close()
+        self._young.add(place)
+        self.programs[place] = self._started(place)
