@@ -346,7 +346,11 @@ begin
               from (select t.*, o.status as was, o.claimed_by, verdict.becomes,
                            case when verdict.becomes = 'queued' then now() + retry_delay(t.attempt) end as again_at
                       from unnest(turns) as t
-                      join jobs o on o.team_id = p_team and o.id = t.job_id
+                      -- One by one, by key: while the table has no statistics yet, a join would read all jobs of the
+                      -- team once for each that is held.
+                      cross join lateral (
+                           select k.id, k.status, k.claimed_by, k.attempt, k.max_attempts, k.cancel_requested_at
+                             from jobs k where k.team_id = p_team and k.id = t.job_id offset 0) as o
                       cross join lateral (
                            select case when t.outcome = 'succeeded' then 'succeeded'
                                        when o.cancel_requested_at is not null then 'cancelled'

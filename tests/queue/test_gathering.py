@@ -181,3 +181,20 @@ async def test_whoever_still_waits_when_the_program_stops_is_told_so() -> None:
     answers = await asyncio.wait_for(asyncio.gather(*asking, return_exceptions=True), 30)
 
     assert all(isinstance(answer, TimedOut) for answer in answers)
+
+
+async def test_who_comes_back_while_two_workers_end_together_is_served() -> None:
+    book = Book()
+    book.open.clear()
+    gathering = Gatherer(book.answer, at_most=1, at_once=2, crowd=0)
+
+    async def asks(name: str, times: int) -> list[str]:
+        return [await gathering.add("team", name, f"{name} {turn}") for turn in range(times)]
+
+    both = asyncio.gather(asks("atlas", 2), asks("beacon", 1))
+    await until(lambda: len(book.batches) == 2)
+    book.open.set()
+
+    async with asyncio.timeout(10):
+        answers = await both
+    assert [*answers] == [["atlas 0", "atlas 1"], ["beacon 0"]]

@@ -18,10 +18,12 @@ from agent_console.repository.operations import AGENTS_GET, POOL_STATUS
 from agent_console.repository.postgres import duty_silence
 from agent_console.repository.postgres.duties import duties_done
 from agent_console.repository.postgres.duty_declared import in_turn
+from agent_console.repository.postgres.duty_queue import TEND_JOBS
 from agent_console.repository.postgres.duty_rest import LET_REST
 from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
 from agent_console.repository.postgres.duty_silence import SILENT as SILENT_RULE
 from agent_console.repository.postgres.identify import by_name
+from agent_console.repository.postgres.release import RETRY_AFTER_SECONDS, RETRY_SPREAD
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.support.fleet import Fleet
 
@@ -71,6 +73,14 @@ async def test_a_silent_agent_goes_offline_and_its_jobs_go_back_together(
     assert jobs_of(fleet, *job) == [("queued", None, None, None, None, 2, True)]
     told = fleet.execute("select message, level, attempt from job_events where job_id = %s order by seq", *job)
     assert told[-1] == ("running to queued: no heartbeat for 90 s", "warn", 1)
+
+
+@pytest.mark.rule("U000-6")
+def test_a_lost_agents_job_can_be_anothers_within_two_minutes() -> None:
+    noticed = OFFLINE_AFTER_SECONDS + NOTICE_SILENCE.every_seconds
+    waited = RETRY_AFTER_SECONDS * (1 + RETRY_SPREAD) + TEND_JOBS.every_seconds
+
+    assert noticed + waited < 120
 
 
 async def test_those_who_are_heard_keep_what_they_have(

@@ -97,7 +97,9 @@ class Gatherer(Generic[Group, Item, Answer]):
                 for waiting in (*batch, *line.waiting):
                     waiting.fail(TimedOut("The program is stopping."))
                 raise
-        if not line.waiting and self._lines.get(group) is line and len(line.workers) <= 1:
+        # At once, not when the task is seen to have ended: who comes between the two would wait for nobody.
+        line.workers -= {asyncio.current_task()}
+        if not line.waiting and self._lines.get(group) is line and not line.workers:
             del self._lines[group]
 
     async def _do_batch(self, group: Group, batch: "list[_Waiting[Item, Answer]]") -> None:

@@ -14,7 +14,9 @@ from agent_console.domain.ids import AgentId, JobEventId, JobId, LaneId, Session
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.states import JobStatus
 
-RETRY_AFTER_SECONDS = 30
+# With the silence before it, and the time until that is noticed, a lost agent's job is another's in two minutes.
+RETRY_AFTER_SECONDS = 20
+RETRY_SPREAD = 0.1
 
 # Served by jobs_held_idx; rows are locked in the order of their ids, so that two releases never wait for each
 # other in a circle. The first start is kept, as it is over every try.
@@ -25,7 +27,7 @@ RELEASE = text(f"""
                     when :costs_attempt and attempt >= max_attempts then 'dead_letter'
                     else 'queued' end as becomes,
                case when :costs_attempt then now() + interval '{RETRY_AFTER_SECONDS} seconds'
-                    * (0.9 + 0.2 * random()) end as again_at
+                    * (1 + {RETRY_SPREAD} * (2 * random() - 1)) end as again_at
           from jobs
          where team_id = :team_id and agent_id = any (:agent_ids) and status in ('assigned', 'running')
          order by id
