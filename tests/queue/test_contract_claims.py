@@ -15,8 +15,10 @@ async def taken_one_by_one(agent: Repository, count: int) -> list[JobId]:
 
 
 @pytest.mark.rule("R000-69", "R000-77", "R000-87", "R000-135", "R000-143", "R003-21", "R003-36", "R000-70")
+@pytest.mark.rule("R003-9")
 async def test_a_claim_assigns_one_queued_job_to_its_agent_for_as_long_as_it_asked(crew: Crew) -> None:
     atlas = await crew.agent("atlas")
+    crew.fleet.execute("update agents set worker_id = 'edge-7' where name = 'atlas'")
     made = [await crew.enqueue() for _ in range(2)]
 
     claimed = await claim(atlas, lease_seconds=600)
@@ -26,7 +28,7 @@ async def test_a_claim_assigns_one_queued_job_to_its_agent_for_as_long_as_it_ask
     assert (claimed.job.status, claimed.job.attempt) == (JobStatus.ASSIGNED, 1)
     assert (claimed.job.lease_expires_at - claimed.job.assigned_at).total_seconds() == 600
     row, other = crew.row(made[0].id), crew.row(made[1].id)
-    assert (row["status"], row["agent_id"], row["claimed_by"]) == ("assigned", crew.id_of("atlas"), "atlas")
+    assert (row["status"], row["agent_id"], row["claimed_by"]) == ("assigned", crew.id_of("atlas"), "edge-7")
     assert row["assigned_at"] == row["updated_at"]
     assert row["started_at"] is None
     assert other["status"] == "queued"

@@ -12,7 +12,7 @@ CANCEL = "update jobs set cancel_requested_at = now() where id = %s"
 
 
 @pytest.mark.rule("R000-79", "R000-89", "R001-37", "R003-25", "R003-13", "R003-15", "R003-19", "R003-36")
-@pytest.mark.rule("R000-126", "R000-152", "U001-7")
+@pytest.mark.rule("R000-126", "R000-152", "R003-9", "U001-7")
 async def test_what_is_completed_has_succeeded_with_its_result_by_the_agents_system_user(crew: Crew) -> None:
     atlas = await crew.agent("atlas")
     made = await crew.enqueue()

@@ -83,6 +83,7 @@ async def test_renewing_moves_the_lease_and_nothing_else(crew: Crew) -> None:
     made = await crew.enqueue()
     await take_running(atlas, lease_seconds=100)
     crew.time_passes(50)
+    crew.fleet.execute("update jobs set updated_by_user_id = created_by_user_id")
     before = crew.row(made.id)
 
     lease = await atlas.call(JOBS_RENEW, JobRenewal(job_id=made.id, attempt=1))

@@ -89,7 +89,7 @@ def nothing_whole(reads: Reads) -> None:
     assert {name: scans for name, scans in reads.whole.items() if scans and name in ("jobs", "job_events")} == {}
 
 
-@pytest.mark.rule("U000-4")
+@pytest.mark.rule("U000-3", "U000-4", "U000-9")
 @pytest.mark.parametrize("count", [1, TOGETHER])
 @pytest.mark.parametrize("lanes", [FITTING, LANES])
 def test_a_turn_reads_its_own_job_and_the_heads_of_its_lanes(

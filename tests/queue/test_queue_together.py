@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from time import monotonic
 
 import pytest
 
 from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import NewJob
-from agent_console.domain.working import Ended, EventLine, JobDone, JobLines, JobProgress
+from agent_console.domain.working import ClaimWanted, Ended, EventLine, JobDone, JobLines, JobProgress
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.operations.working import JOBS_COMPLETE, JOBS_LOG, JOBS_PROGRESS
 from agent_console.repository.port import Repository
@@ -20,6 +21,7 @@ from tests.queue.more_agents import AddedAgent, crowd
 from tests.support.fleet import Fleet
 
 CALLERS = 200
+OF_A_MINUTE = 1_000
 
 
 @pytest.fixture
@@ -91,6 +93,33 @@ async def test_nobody_gets_a_second_while_another_has_none(quiet: Fleet, backend
 
     counts = [len(each.jobs) for each in claimed]
     assert counts == [2] * 10 + [1] * 40
+
+
+async def _works_on(agent: Repository) -> int:
+    """Until there is nothing left; how many it has done."""
+    done, (job, *_) = 0, (await claim(agent, auto_start=True)).jobs or (None,)
+    while job is not None:
+        wanted = JobDone(job_id=job.id, attempt=job.attempt, claim_next=ClaimWanted(auto_start=True))
+        ended = await agent.call(JOBS_COMPLETE, wanted)
+        done, job = done + 1, None if ended.next is None else ended.next.job
+    return done
+
+
+@pytest.mark.rule("U000-3", "U000-9")
+async def test_a_hundred_agents_do_the_jobs_of_a_minute_in_less_and_together(
+    quiet: Fleet, backend: Backend
+) -> None:
+    """That a job costs no more after an hour of this is told by what it reads, among many that have ended."""
+    agents = callers(backend, crowd(quiet, 100))
+    quiet.execute(ADD_JOBS, quiet.team_id(), OF_A_MINUTE)
+    quiet.execute("analyze")
+    before, began = _transactions(quiet), monotonic()
+
+    done = await asyncio.gather(*(_works_on(agent) for agent in agents))
+
+    assert monotonic() - began < 60
+    assert (sum(done), quiet.execute("select distinct status from jobs")) == (OF_A_MINUTE, [("succeeded",)])
+    assert _transactions(quiet) - before < OF_A_MINUTE // 4, "a hundred are more than one at a time"
 
 
 async def test_one_poisoned_completion_among_a_hundred_fails_alone(quiet: Fleet, backend: Backend) -> None:

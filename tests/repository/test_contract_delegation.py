@@ -114,7 +114,7 @@ async def test_without_an_open_route_nothing_passes(crew: Callers, fleet: Fleet)
     assert told == [("no_route", None), ("route", 3), ("no_route", None)]
 
 
-@pytest.mark.rule("R002-76", "U002-9")
+@pytest.mark.rule("R002-76", "R002-132", "U002-9")
 async def test_a_route_that_asks_for_a_person_makes_an_approval_and_nothing_else(
     crew: Callers, fleet: Fleet
 ) -> None:
@@ -155,7 +155,7 @@ async def test_the_same_again_within_the_window_gets_the_first_answer(crew: Call
     assert (await refused(Forbidden, atlas, fleet, thread_id)).details["rule"] == "route"
 
 
-@pytest.mark.rule("U002-14", "U002-15", "U002-9")
+@pytest.mark.rule("R002-132", "U002-14", "U002-15", "U002-9")
 async def test_an_agent_opens_no_more_runs_than_a_thread_may_have(crew: Callers, fleet: Fleet) -> None:
     """Also when all come at once: they are counted one after the other."""
     thread_id, atlas = add_thread(fleet), await crew.agent("atlas")

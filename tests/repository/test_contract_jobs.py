@@ -180,7 +180,7 @@ async def test_a_job_of_a_local_collection_is_bound_to_its_agent(repository: Rep
 
     made = await repository.call(JOBS_CREATE, NewJob(type="scan", payload={}, collection_id=collection_id))
 
-    assert made.bound_agent_id == atlas
+    assert (made.bound_agent_id, made.collection_id) == (atlas, collection_id)
     other = NewJob(type="scan", payload={}, collection_id=collection_id, bound_agent_id=fleet.agent_id("beacon"))
     with pytest.raises(Conflict):
         await repository.call(JOBS_CREATE, other)

@@ -15,7 +15,7 @@ from agent_console.database.address import sqlalchemy_url
 from agent_console.domain.agents import Agent, AgentAsked
 from agent_console.domain.errors import Forbidden, Invalid, WrongId
 from agent_console.domain.identity import Caller
-from agent_console.domain.ids import JobId
+from agent_console.domain.ids import JobId, SessionId
 from agent_console.domain.presence import Command, CommandName, Condition, Heartbeat
 from agent_console.domain.records import Nothing
 from agent_console.domain.secrets import Secret
@@ -172,10 +172,16 @@ async def test_the_answer_says_when_to_come_back_and_what_to_do(open_agent: Open
     cancelled = fleet.execute("select id from jobs where claimed_by = 'ember' and cancel_requested_at is not null")
 
     calm = await resting.call(HEARTBEAT_SEND, OK)
+    fleet.execute(
+        "insert into sessions (team_id, id, agent_id, user_id) values (%s, %s, %s, %s)",
+        *(fleet.team_id(), SessionId.new(), fleet.agent_id("beacon"), fleet.user_id("ana@example.com")),
+    )
+    in_session = await resting.call(HEARTBEAT_SEND, OK)
     told = await drained.call(HEARTBEAT_SEND, OK)
     busy = await working.call(HEARTBEAT_SEND, OK)
 
     assert (calm.next_in_seconds, calm.commands) == (30, ())
+    assert (in_session.next_in_seconds, in_session.commands) == (10, ())
     assert told.commands == (Command(name=CommandName.DRAIN),)
     assert busy.next_in_seconds == 10
     assert [command.name for command in busy.commands] == [CommandName.CANCEL]

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Self
 
+import pytest
 from textual import events
 from textual.widgets import SelectionList
 
@@ -19,6 +20,8 @@ from agent_console.tui.link import LinkState, Opening
 from tests.support.fleet import Fleet
 from tests.tui_console.conversation_stage import long_thread, opened, thread_called, type_in, words
 from tests.tui_console.stage import ADMIN, Say, console, directly, press, shown_text, until, until_on
+
+OFFLINE = "update agent_runtime set presence = 'offline', error_message = null where agent_id = %s"
 
 
 def said(fleet: Fleet, thread_id: ThreadId) -> list[object]:
@@ -45,8 +48,10 @@ async def test_what_is_typed_and_pasted_is_sent_with_a_key_of_its_own(opening: O
         assert not screen.writing.draft.says_something
 
 
+@pytest.mark.rule("U002-28")
 async def test_a_draft_outlives_its_screen_and_goes_to_whom_it_was_meant_for(story: Fleet) -> None:
     thread_id = thread_called(story, "Nightly build is red")
+    story.execute(OFFLINE, story.agent_id("ember"))
     app = console(directly(story.working), start="threads")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, thread_id)
@@ -75,6 +80,8 @@ async def test_a_draft_outlives_its_screen_and_goes_to_whom_it_was_meant_for(sto
             " join messages m on m.id = r.input_message_id where m.content = 'Look again'"
         )
         assert asked == [("ember",)]
+        told = "ember is offline: its run is queued until it comes, or you choose another."
+        assert [note.message for note in app._notifications] == [told]
 
 
 @dataclass

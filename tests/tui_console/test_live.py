@@ -35,6 +35,7 @@ END_ALL_WORK = """
 """
 
 
+@pytest.mark.rule("U000-10")
 def test_what_is_told_is_acted_on_well_within_a_second() -> None:
     assert STEP_SECONDS <= 0.5
 

@@ -1,0 +1,88 @@
+"""Agents that wait are looked after together: nobody is overlooked, and waiting costs next to nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from time import monotonic
+
+import psycopg
+import pytest
+
+from agent_console.domain.ids import AgentId
+from agent_console.domain.jobs import NewJob
+from agent_console.domain.working import Claimed
+from agent_console.repository.operations import JOBS_CREATE
+from agent_console.repository.postgres import waiting
+from agent_console.repository.postgres.identify import by_name, by_token
+from agent_console.repository.postgres.repository import Backend, PostgresRepository
+from tests.queue.crew import claim, until
+from tests.queue.more_agents import AddedAgent, crowd
+from tests.support.fleet import Fleet
+
+LONG = 25.0
+MANY = 20
+LOOKS = 15
+
+
+@pytest.fixture
+async def deaf(quiet: Fleet, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Backend]:
+    """A process that hears no notice and looks for all its agents often; they do not look for themselves."""
+    monkeypatch.setattr(waiting, "LOOK_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr(waiting, "ALONE_EVERY", 10_000)
+    backend = Backend(quiet.working, listen_dsn="postgresql://127.0.0.1:1/nobody")
+    yield backend
+    await backend.close()
+
+
+def waiting_for_one(backend: Backend, agent: AddedAgent, seconds: float = LONG) -> "asyncio.Task[Claimed]":
+    return asyncio.create_task(claim(PostgresRepository(backend, by_token(agent.secret)), wait_seconds=seconds))
+
+
+def who_waits(backend: Backend) -> int:
+    return sum(len(agents) for agents in vars(backend.queue.waiting)["_waiting"].values())
+
+
+@pytest.mark.parametrize("bound", [False, True], ids=["anybody's", "bound"])
+async def test_a_job_that_no_notice_told_of_is_found_for_who_waits(
+    quiet: Fleet, deaf: Backend, bound: bool
+) -> None:
+    near, far = crowd(quiet, 2)
+    both = [waiting_for_one(deaf, far), waiting_for_one(deaf, near)]
+    await until(lambda: who_waits(deaf) == 2)
+    began = monotonic()
+    elsewhere = Backend(quiet.working)
+    operator = PostgresRepository(elsewhere, by_name("example", "ole@example.com"))
+
+    wanted: AgentId | None = near.id if bound else None
+    made = await operator.call(JOBS_CREATE, NewJob(type="work", payload={}, bound_agent_id=wanted))
+    (first,), (second,) = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+
+    assert [job.id for job in first.result().jobs] == [made.id]
+    assert not bound or first is both[1]
+    assert monotonic() - began < LONG / 2
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    await elsewhere.close()
+
+
+async def test_many_who_wait_for_nothing_do_not_ask_again_and_again(quiet: Fleet, deaf: Backend) -> None:
+    agents = crowd(quiet, MANY)
+    # Each try of a claim locks its agent, and so it is a transaction with a number.
+    last = "select pg_current_xact_id()::text::bigint"
+    before = int(str(quiet.one(last)))
+
+    claimed = await asyncio.gather(*(waiting_for_one(deaf, agent, LOOKS * 0.1) for agent in agents))
+
+    assert not any(answer.jobs for answer in claimed)
+    assert int(str(quiet.one(last))) - before < MANY * LOOKS // 2
+    assert who_waits(deaf) == 0
+
+
+def test_what_is_bound_is_found_through_indexes(quiet: Fleet) -> None:
+    facts = {"team_id": quiet.team_id(), "agents": [str(quiet.agent_id("atlas").hex)]}
+
+    with psycopg.connect(quiet.administration) as connection:
+        connection.execute("set local enable_seqscan = off")
+        plan = "\n".join(row[0] for row in connection.execute(f"explain {waiting.BOUND}".encode(), facts))
+
+    assert "lanes_bound_idx" in plan
+    assert "jobs_claim_order_idx" in plan
