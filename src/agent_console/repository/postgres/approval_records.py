@@ -3,12 +3,24 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, Select, Subquery, and_, case, cast, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    RowMapping,
+    Select,
+    Subquery,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    select,
+)
 
 from agent_console.database.tables import agents, approvals, runs, settings, threads, users
 from agent_console.domain.approvals import BEGINS, Approval, ApprovalBrief, ApprovalListed
 from agent_console.domain.errors import ConsoleError, NotFound
-from agent_console.domain.ids import AgentId, ApprovalId, TeamId, ThreadId, UserId
+from agent_console.domain.ids import AgentId, ApprovalId, ThreadId, UserId
 from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.states import ApprovalState
 from agent_console.domain.team_settings import MAX_HOPS
@@ -61,14 +73,23 @@ def _max_hops(page: Subquery) -> ColumnElement[int]:
     return func.coalesce(stored, MAX_HOPS.default)
 
 
-def one_approval(team_id: TeamId, approval_id: ApprovalId) -> Select[Any]:
-    return select(approvals.c.team_id, *WHOLE).where(approvals.c.team_id == team_id, approvals.c.id == approval_id)
+# Made once: putting such a statement together takes longer than asking it.
+ONE_APPROVAL = with_names(
+    select(approvals.c.team_id, *WHOLE)
+    .where(approvals.c.team_id == bindparam("of_team"), approvals.c.id == bindparam("of_approval"))
+    .subquery()
+)
+
+
+async def _one_approval(work: Work, approval_id: ApprovalId) -> RowMapping:
+    facts = {"of_team": work.caller.team_id, "of_approval": approval_id}
+    found: RowMapping = (await work.connection.execute(ONE_APPROVAL, facts)).mappings().one()
+    return found
 
 
 async def approval_of(work: Work, approval_id: ApprovalId) -> Approval:
     """Whoever asks for it has been let into its thread already."""
-    wanted = with_names(one_approval(work.caller.team_id, approval_id).subquery())
-    found = (await work.connection.execute(wanted)).mappings().one()
+    found = await _one_approval(work, approval_id)
     person = await person_behind(work, found["trace_id"])
     behind = {"begun_by_user_id": None, "begun_by": None} if person is None else person
     around = {
@@ -94,8 +115,7 @@ async def _title(work: Work, thread_id: ThreadId) -> str | None:
 
 
 async def brief_of(work: Work, approval_id: ApprovalId) -> ApprovalBrief:
-    wanted = with_names(one_approval(work.caller.team_id, approval_id).subquery())
-    return ApprovalBrief.model_validate(dict((await work.connection.execute(wanted)).mappings().one()))
+    return ApprovalBrief.model_validate(dict(await _one_approval(work, approval_id)))
 
 
 async def person_behind(work: Work, trace_id: UUID) -> dict[str, Any] | None:

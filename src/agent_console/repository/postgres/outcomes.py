@@ -25,8 +25,9 @@ from agent_console.repository.postgres.work import Work
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
 
-# Polling finds what no notice told of: a notice can get lost, and time alone ends an approval.
-LOOK_AGAIN_SECONDS = 2.0
+# Polling finds what no notice told of: a notice can get lost, and where nobody does the duties time alone ends an
+# approval.
+LOOK_AGAIN_SECONDS = 5.0
 CONCERNED = frozenset({Topic.RUNS, Topic.APPROVALS, Topic.JOBS})
 
 

@@ -22,7 +22,7 @@ class Queue:
         self._announcer = announcer
         self.connections = connections
         self.book = LaneBook(self.connections)
-        self.waiting = WaitingAgents(listener, self.book)
+        self.waiting = WaitingAgents(listener, self.book, self.connections, self.tend)
         self.turns = Turns(self.connections, self.book, announcer)
         self.held = HeldJobs(self.connections, announcer)
         self.known = KnownAgents(self.connections)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sqlalchemy import Select, Subquery, and_, func, select
+from sqlalchemy import Select, Subquery, and_, bindparam, func, select
 
 from agent_console.database.tables import agents, jobs, runs, users
 from agent_console.domain.errors import ConsoleError, NotFound
-from agent_console.domain.ids import RunId, TeamId
+from agent_console.domain.ids import RunId
 from agent_console.domain.runs import Run
 from agent_console.repository.postgres.thread_access import Access, thread_access
 from agent_console.repository.postgres.work import Work
@@ -36,19 +36,23 @@ def with_names(page: Subquery) -> Select[Any]:
     )
 
 
-def one_run(team_id: TeamId, run_id: RunId) -> Select[Any]:
-    return select(runs.c.team_id, *RUN_COLUMNS).where(runs.c.team_id == team_id, runs.c.id == run_id)
+# Made once: putting such a statement together takes longer than asking it.
+ONE_RUN = with_names(
+    select(runs.c.team_id, *RUN_COLUMNS)
+    .where(runs.c.team_id == bindparam("of_team"), runs.c.id == bindparam("of_run"))
+    .subquery()
+)
 
 
 async def run_of(work: Work, run_id: RunId) -> Run:
     """Whoever asks for it has been let into its thread already."""
-    found = await work.connection.execute(with_names(one_run(work.caller.team_id, run_id).subquery()))
+    found = await work.connection.execute(ONE_RUN, {"of_team": work.caller.team_id, "of_run": run_id})
     return Run.model_validate(dict(found.mappings().one()))
 
 
 async def readable_run(work: Work, run_id: RunId) -> tuple[Run, Access]:
     """A run in a thread that the caller may not read is as if there were none."""
-    found = await work.connection.execute(with_names(one_run(work.caller.team_id, run_id).subquery()))
+    found = await work.connection.execute(ONE_RUN, {"of_team": work.caller.team_id, "of_run": run_id})
     if (row := found.mappings().first()) is None:
         raise no_run(run_id)
     try:

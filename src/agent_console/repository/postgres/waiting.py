@@ -1,8 +1,13 @@
-"""Agents that wait for a job: woken at once when one may be claimed here or in another process."""
+"""Agents that wait for a job: woken at once when one may be claimed here or in another process.
+
+A notice can get lost, and time alone makes jobs claimable: so one look every two seconds is taken for all who wait
+in this process, and only those are woken for whom it found something. What no such look sees, a capability that
+came back for instance, each finds out for itself, more seldom.
+"""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -11,11 +16,22 @@ from agent_console.domain.ids import AgentId, LaneId, TeamId
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.changes import Listener
 from agent_console.repository.postgres.lane_book import LaneBook, Routing
+from agent_console.repository.postgres.queue_connections import QueueConnections
 
 # Whoever is woken asks together with the others; a crowd is woken a part at a time.
 WOKEN_AT_ONCE = 64
-# Polling finds what no notice told of: a notice can get lost, and time alone makes jobs claimable.
 LOOK_AGAIN_SECONDS = 2.0
+ALONE_EVERY = 5
+"""After so many looks together each one looks for itself."""
+
+# The lanes of one agent alone are in no book. One probe of lanes_bound_idx for each who waits, and one of
+# jobs_claim_order_idx for each lane.
+BOUND = """
+    select distinct l.bound_agent_id as agent_id
+      from lanes l
+     where l.team_id = %(team_id)s and l.bound_agent_id = any(%(agents)s::uuid[])
+       and exists (select from jobs j where j.team_id = l.team_id and j.lane_id = l.id and j.look_at = '-infinity')
+"""
 
 
 @dataclass(eq=False)
@@ -29,15 +45,26 @@ class Woken:
     async def wait(self, seconds: float) -> None:
         """Until something may have come, or it is time to look without being told."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.told.wait(), min(seconds, LOOK_AGAIN_SECONDS))
+            await asyncio.wait_for(self.told.wait(), min(seconds, LOOK_AGAIN_SECONDS * ALONE_EVERY))
 
 
 class WaitingAgents:
-    def __init__(self, listener: Listener, book: LaneBook) -> None:
+    """`tend` lets time do its work on the jobs of all teams, and has those called whom that concerns."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        book: LaneBook,
+        connections: QueueConnections,
+        tend: Callable[[], Awaitable[int]],
+    ) -> None:
         self._listener = listener
         self._book = book
+        self._connections = connections
+        self._tend = tend
         self._waiting: dict[TeamId, list[Woken]] = defaultdict(list)
         self._hearing: dict[TeamId, asyncio.Task[None]] = {}
+        self._looking: asyncio.Task[None] | None = None
 
     @contextmanager
     def expecting(self, agent_id: AgentId, routing: Routing) -> Iterator[Woken]:
@@ -48,6 +75,8 @@ class WaitingAgents:
         waiting.append(woken)
         if team_id not in self._hearing or self._hearing[team_id].done():
             self._hearing[team_id] = asyncio.create_task(self._hear(team_id))
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_again())
         try:
             yield woken
         finally:
@@ -88,8 +117,27 @@ class WaitingAgents:
                     case _:
                         self.came(team_id, None)
 
+    async def _look_again(self) -> None:
+        """For as long as anybody waits. While the database is away there is nothing to find."""
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        while self._waiting:
+            with suppress(ConsoleError):
+                await self._tend()
+                for team_id in tuple(self._waiting):
+                    await self._look_for(team_id)
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _look_for(self, team_id: TeamId) -> None:
+        await self._book.look(team_id)
+        page = self._book.page(team_id)
+        waiting = [f"{woken.agent_id.int:032x}" for woken in self._waiting.get(team_id, ())]
+        rows = await self._connections.rows(BOUND, {"team_id": team_id, "agents": waiting})
+        bound = {AgentId.of(row.agent_id) for row in rows}
+        self._wake(team_id, lambda woken: woken.agent_id in bound or bool(page.floors_for(woken.routing)))
+
     async def close(self) -> None:
-        for hearing in tuple(self._hearing.values()):
-            hearing.cancel()
+        ending = (*self._hearing.values(), *(() if self._looking is None else (self._looking,)))
+        for task in ending:
+            task.cancel()
             with suppress(asyncio.CancelledError):
-                await hearing
+                await task
