@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 from tests.cli.program import agent_console
 from tests.support.fleet import Fleet
+from tests.support.warm_start import PROGRAMS
 from tests.tui_console.stage import ADMIN
+
+pytestmark = pytest.mark.xdist_group(PROGRAMS)
 
 
 def listed(fleet: Fleet, home: Path, noun: str, *filter: str) -> list[str]:

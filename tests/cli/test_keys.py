@@ -8,6 +8,9 @@ import pytest
 from agent_console.cli.keys_file import read_keys_file
 from agent_console.domain.errors import ConfigError
 from tests.cli.program import agent_console
+from tests.support.warm_start import PROGRAMS
+
+pytestmark = pytest.mark.xdist_group(PROGRAMS)
 
 
 def test_every_key_is_listed_by_its_id(tmp_path: Path) -> None:

@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import typer
+
+from agent_console.cli.derived import add_nouns
+from agent_console.cli.main import load
 from tests.cli.program import environment
 
 HEAVY = ("textual", "fastapi", "uvicorn", "sqlalchemy", "alembic", "psycopg", "httpx")
@@ -57,6 +61,50 @@ def test_a_direct_profile_never_imports_the_server(tmp_path: Path) -> None:
 
     assert "sqlalchemy" in found
     assert not found & {"fastapi", "uvicorn", "httpx", "textual", "alembic"}
+
+
+def modules_after(home: Path, code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print('MODULES', *sys.modules)"],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(done.stdout.rpartition("MODULES")[2].split())
+
+
+def test_a_command_of_our_own_reads_no_operations(tmp_path: Path) -> None:
+    run = "from agent_console.cli.main import run"
+
+    found = modules_after(tmp_path, f"{run}; run(['config', 'show']); run(['db', '--help'])")
+
+    assert "agent_console.cli.main" in found
+    assert not found & {"agent_console.repository.operations", "agent_console.cli.derived"}
+
+
+def test_the_console_of_the_demo_leaves_the_database_to_its_server(tmp_path: Path) -> None:
+    found = modules_after(tmp_path, "import agent_console.cli.demo, agent_console.cli.demo_serving")
+
+    assert "agent_console.cli.demo_agents" in found
+    assert not found & {"sqlalchemy", "psycopg", "alembic", "fastapi", "agent_console.database.embedded"}
+
+
+def test_only_the_nouns_that_are_named_are_made_and_for_help_no_verbs() -> None:
+    def made(*words: str) -> dict[str | None, int]:
+        app = typer.Typer()
+        add_nouns(app, load, *words)
+        groups = {str(group.name): group.typer_instance for group in app.registered_groups}
+        return {name: len(group.registered_commands) for name, group in groups.items() if group is not None}
+
+    every, named, help_of_all = made("nonsense"), made("--team", "jobs", "worker-tokens", "list"), made("--help")
+
+    assert set(named) == {"jobs", "worker-tokens"}
+    assert named == {name: every[name] for name in named}
+    assert len(every) > len(named) > 0
+    assert min(every.values()) > 0
+    assert help_of_all == dict.fromkeys(every, 0)
 
 
 def test_the_skeleton_comes_before_everything_else(tmp_path: Path) -> None:

@@ -38,23 +38,30 @@ if TYPE_CHECKING:
 
 Load = Callable[[], "Settings"]
 BY_HAND: Mapping[str, Callable[[Load], Callable[..., None]]] = {**POLICY_COMMANDS, **AUDIT_COMMANDS}
+ASKS_FOR_HELP = (("--help",), ("-h",))
 FORM = typer.Option("--output", "-o", help="table for people, json for programs, ids for pipes.")
 
 
-def add_nouns(app: typer.Typer, load: Load, first: str = "") -> None:
-    """Making all of them takes as long as most commands do: when the first word is one, only that one is made."""
+def add_nouns(app: typer.Typer, load: Load, *words: str) -> None:
+    """Making all of them takes longer than most commands do: when the words name some, only those are made, and
+    for a list of what there is they need no verbs."""
+    named = {word.replace("-", "_") for word in words}
+    asked = [operation for operation in OPERATIONS if operation.noun in named] or OPERATIONS
     groups: dict[str, typer.Typer] = {}
-    asked = [operation for operation in OPERATIONS if operation.noun == first.replace("-", "_")]
-    for operation in asked or OPERATIONS:
-        group = groups.get(operation.noun)
-        if group is None:
-            group = groups[operation.noun] = typer.Typer(help=NOUNS[operation.noun], no_args_is_help=True)
-            app.add_typer(group, name=operation.noun.replace("_", "-"))
-        by_hand = BY_HAND.get(operation.name)
-        command = command_of(operation, load) if by_hand is None else by_hand(load)
-        action = operation.action.replace("_", "-")
-        examples = epilog(f"{operation.noun.replace('_', '-')} {action}")
-        group.command(action, help=operation.summary, epilog=examples)(command)
+    for noun in dict.fromkeys(operation.noun for operation in asked):
+        groups[noun] = typer.Typer(help=NOUNS[noun], no_args_is_help=True)
+        app.add_typer(groups[noun], name=noun.replace("_", "-"))
+    if words[:1] not in ASKS_FOR_HELP:
+        for operation in asked:
+            _add_verb(groups[operation.noun], operation, load)
+
+
+def _add_verb(group: typer.Typer, operation: AnyOperation, load: Load) -> None:
+    by_hand = BY_HAND.get(operation.name)
+    command = command_of(operation, load) if by_hand is None else by_hand(load)
+    action = operation.action.replace("_", "-")
+    examples = epilog(f"{operation.noun.replace('_', '-')} {action}")
+    group.command(action, help=operation.summary, epilog=examples)(command)
 
 
 def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:

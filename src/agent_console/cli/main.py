@@ -9,6 +9,7 @@ from agent_console import __version__
 from agent_console.cli.ending import ended, leave_on_signals, wait_for
 from agent_console.cli.examples import epilog
 from agent_console.cli.output import OutputForm, TableColumn, emit, narrate
+from agent_console.cli.reading_code import reading_code
 
 if TYPE_CHECKING:
     from agent_console.config import Settings
@@ -266,14 +267,23 @@ def config_show(
     raise typer.Exit(ended(run))
 
 
+def _own_words() -> set[str]:
+    commands = {str(one.name or one.callback.__name__) for one in app.registered_commands if one.callback}
+    return commands | {str(group.name) for group in app.registered_groups}
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line to its exit code."""
     from agent_console.cli.agent_commands import add_agent
-    from agent_console.cli.derived import add_nouns
 
     leave_on_signals()
     add_agent(app, load)
-    add_nouns(app, load, *arguments[:1])
+    # Most of a start is reading what the operations are made of; a command of our own needs none of it.
+    if not arguments or arguments[0] not in _own_words():
+        with reading_code():
+            from agent_console.cli.derived import add_nouns
+
+            add_nouns(app, load, *arguments)
     try:
         app(args=arguments, prog_name="agent-console", standalone_mode=True)
     except SystemExit as end:

@@ -36,7 +36,7 @@ class LocalDatabase:
     """For everything else: a session with no more rights than the app role has."""
 
 
-async def _imported(*modules: str) -> None:
+async def imported(*modules: str) -> None:
     """Import off the event loop, so that a console that is already painted stays alive meanwhile."""
     for module in modules:
         await asyncio.to_thread(import_module, module)
@@ -69,7 +69,7 @@ async def opened(profile: Profile, say: Say, *, with_duties: bool = False) -> As
 async def direct(
     dsn: str, listen_dsn: str | None, profile: Profile, with_duties: bool
 ) -> AsyncIterator["Repository"]:
-    await _imported("sqlalchemy.ext.asyncio", "agent_console.repository.postgres.duties")
+    await imported("sqlalchemy.ext.asyncio", "agent_console.repository.postgres.duties")
     from agent_console.repository.postgres.duties import duties_done
     from agent_console.repository.postgres.repository import open_direct
 
@@ -92,7 +92,7 @@ async def _remote(profile: Profile, target: Remote) -> "Repository":
 
 
 async def remote(url: str, token: str, ca_file: Path | None = None) -> "Repository":
-    await _imported("agent_console.repository.http.repository")
+    await imported("agent_console.repository.http.repository")
     from agent_console.repository.http.repository import HttpRepository
 
     return HttpRepository(url, token, ca_file=ca_file)
@@ -114,10 +114,10 @@ async def _entered(holding: "AbstractContextManager[EmbeddedServer]") -> "Embedd
 @asynccontextmanager
 async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]:
     """The embedded PostgreSQL in this folder, migrated."""
-    await _imported("agent_console.database.embedded", "agent_console.database.migrate")
+    await imported("agent_console.database.embedded", "agent_console.database.up_to_date")
     from agent_console.database.embedded import embedded_postgres
-    from agent_console.database.migrate import migrate
     from agent_console.database.roles import APP, with_role
+    from agent_console.database.up_to_date import bring_up_to_date
     from agent_console.repository.postgres.sealed import ensure_key_file
 
     say("Starting PostgreSQL …")
@@ -126,7 +126,7 @@ async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]
     try:
         say("Bringing the database up to date …")
         administration = server.dsn()
-        await asyncio.to_thread(migrate, administration)
+        await asyncio.to_thread(bring_up_to_date, administration)
         # Credentials of connectors are sealed with a key that lives beside the database, never in it.
         use_key_file(str(ensure_key_file(folder / "server.key")))
         yield LocalDatabase(administration, with_role(administration, APP))

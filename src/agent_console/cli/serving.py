@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from agent_console.cli.installed import server_installed
 from agent_console.cli.output import narrate
 from agent_console.config import Embedded, Settings
 from agent_console.domain.errors import ConfigError
@@ -21,12 +22,12 @@ def database_of(settings: Settings) -> Iterator[tuple[str, str | None]]:
     if isinstance(profile.target, Embedded):
         from agent_console.database.embedded import embedded_postgres
         from agent_console.database.first_team import ensure_team
-        from agent_console.database.migrate import migrate
         from agent_console.database.roles import APP, with_role
+        from agent_console.database.up_to_date import bring_up_to_date
         from agent_console.repository.postgres.sealed import ensure_key_file
 
         with embedded_postgres(profile.target.data_folder, say=narrate) as server:
-            migrate(server.dsn())
+            bring_up_to_date(server.dsn())
             ensure_team(server.dsn())
             key_file = ensure_key_file(profile.target.data_folder / "server.key")
             os.environ.setdefault("AGENT_CONSOLE_SERVER_KEY_FILE", str(key_file))
@@ -45,16 +46,11 @@ def database_of(settings: Settings) -> Iterator[tuple[str, str | None]]:
 def run_server(
     settings: Settings, *, host: str, port: int, plain_http: bool, with_parent: bool, access_log: bool
 ) -> None:
-    try:
+    with server_installed():
         from agent_console.server.allowed import Allowed
         from agent_console.server.event_log import events_told
-        from agent_console.server.listening import serve
+        from agent_console.server.listening import serve, stop_with_parent
         from agent_console.server.log_writer import written_to
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"The server is not installed ({error.name} is missing).",
-            hint="Install it with: pip install 'agent-console[server]'",
-        ) from error
 
     def announce(address: str) -> None:
         print(address, flush=True)  # noqa: T201
@@ -75,7 +71,7 @@ def run_server(
             plain_http=plain_http,
             trusted_proxies=settings.trusted_proxies,
             announce=announce,
-            with_parent=with_parent,
+            stopped_by=stop_with_parent if with_parent else None,
             tls=tls,
             allowed=Allowed(settings.requests_per_minute, settings.address_requests_per_minute),
             access_log=write if access_log else None,

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from agent_console.cli.ending import tell
+from agent_console.cli.reading_code import reading_code
 from agent_console.config import data_folder, load, state_folder
 from agent_console.config.glance import glance
 
@@ -40,14 +41,23 @@ def console(options: Mapping[str, object]) -> int:
 
 def demo(options: Mapping[str, object]) -> int:
     """The console on the example fleet."""
+    from agent_console.cli.demo_serving import DemoServer
+
+    folder = data_folder() / "demo"
+    # It wakes while this process still reads its own code.
+    awake = [DemoServer(folder)]
 
     def opening(settings: "Settings", say: Say) -> "AbstractAsyncContextManager[Repository]":
         from agent_console.cli.demo import demo as opened_demo
 
-        return opened_demo(data_folder() / "demo", say)
+        return opened_demo(awake.pop() if awake else DemoServer(folder), say)
 
     own = {name: options[name] for name in DEMO_OPTIONS if name in options}
-    return open_console(own | {"profile": "local"}, opening, name="demo")
+    try:
+        return open_console(own | {"profile": "local"}, opening, name="demo")
+    finally:
+        for nobody_came in awake:
+            nobody_came.end()
 
 
 def can_show() -> bool:
@@ -66,8 +76,9 @@ def open_console(options: Mapping[str, object], opening: Opening, *, name: str |
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if looks.theme == "mono":
         os.environ["NO_COLOR"] = "1"
-    from agent_console.tui.app import ConsoleApp
-    from agent_console.tui.terminal.restore import run_restoring
+    with reading_code():
+        from agent_console.tui.app import ConsoleApp
+        from agent_console.tui.terminal.restore import run_restoring
 
     def prepare() -> "Setup":
         from agent_console.cli.places import setup_from

@@ -39,7 +39,7 @@ OPEN = (RunStatus.QUEUED, RunStatus.RUNNING)
 class Tempo:
     """How many seconds lie between the things that are asked for."""
 
-    between_jobs: float = 2.5
+    between_jobs: float = 3.0
     between_stories: float = 40.0
     before_again: float = 300.0
     looks: float = 10.0

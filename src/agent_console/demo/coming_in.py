@@ -60,12 +60,13 @@ async def come_in(administrator: Repository, keys: Keys) -> None:
     all_here = keys.folder / ALL_HERE
     if all_here.exists():
         return
-    if keys.word(ASKS.email) is None:
-        await _let_people_in(administrator, keys)
-    await _let_agents_in(administrator, keys, [agent for agent in AGENTS if keys.word(agent.name) is None])
-    await asyncio.gather(*(_set_route(administrator, route) for route in ROUTES))
-    for rule, value in SETTINGS.items():
-        await administrator.call(SETTINGS_SET, SettingChange(name=rule.name, value=value))
+    missing = [agent for agent in AGENTS if keys.word(agent.name) is None]
+    await asyncio.gather(_let_people_in(administrator, keys), _let_agents_in(administrator, keys, missing))
+    settings = (SettingChange(name=rule.name, value=value) for rule, value in SETTINGS.items())
+    await asyncio.gather(
+        *(_set_route(administrator, route) for route in ROUTES),
+        *(administrator.call(SETTINGS_SET, change) for change in settings),
+    )
     all_here.touch(mode=0o600)
 
 
@@ -81,6 +82,8 @@ def agent_ids(keys: Keys) -> dict[str, AgentId]:
 
 
 async def _let_people_in(administrator: Repository, keys: Keys) -> None:
+    if keys.word(ASKS.email) is not None:
+        return
     ids: dict[str, UserId] = {}
     for person in PEOPLE:
         ids[person.email] = await _person(administrator, person)
@@ -110,7 +113,9 @@ async def _let_agents_in(administrator: Repository, keys: Keys, missing: Sequenc
         )
         for agent, token in zip(missing, tokens, strict=True)
     ]
-    await asyncio.gather(*(administrator.call(AGENTS_LIMIT, limit) for limit in limits))
+    # Whoever nobody gave a limit works on one job at a time.
+    raised = (limit for limit in limits if limit.max_concurrent_jobs > 1)
+    await asyncio.gather(*(administrator.call(AGENTS_LIMIT, limit) for limit in raised))
 
 
 async def _let_agent_in(administrator: Repository, key_file: KeyFile, agent: DemoAgent, token: str) -> AgentId:

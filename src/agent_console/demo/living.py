@@ -16,11 +16,13 @@ from agent_console.demo.pausing import Rest, rest
 from agent_console.demo.stories import Stories
 from agent_console.demo.working import worker
 from agent_console.domain.errors import ConsoleError, Forbidden, Unauthorized
-from agent_console.domain.presence import Heartbeat
-from agent_console.domain.records import Nothing
+from agent_console.domain.jobs import JobQuery
+from agent_console.domain.records import PAGE_LIMIT_MAX, Nothing
+from agent_console.domain.states import JOB_HELD
 from agent_console.repository.http.repository import HttpRepository
-from agent_console.repository.operations.fleet import JOBS_CREATE, ME
-from agent_console.repository.operations.presence import HEARTBEAT_DISCONNECT, HEARTBEAT_SEND
+from agent_console.repository.operations.fleet import JOBS_CREATE, JOBS_LIST, ME
+from agent_console.repository.operations.presence import HEARTBEAT_DISCONNECT
+from agent_console.repository.port import Repository
 
 ASKED_IN_A_THREAD = "agent_run"
 LEASE_SECONDS = 60
@@ -55,10 +57,10 @@ async def live(
     async with HttpRepository(orders.url, orders.token) as administrator:
         await come_in(administrator, keys)
         watcher = (await administrator.call(ME, Nothing())).user_id
+        await _give_back(administrator, orders.url, keys)
     ids = agent_ids(keys)
     stories = Stories(ids, resting)
     agents = {one.name: _agent(one, orders.url, keys, stories) for one in AGENTS if one.name in ids}
-    await asyncio.gather(*(_begin_anew(orders.url, keys.word(name)) for name in agents))
     async with HttpRepository(orders.url, keys.word(ASKS.email)) as operator, asyncio.TaskGroup() as living:
         for name, agent in agents.items():
             living.create_task(_work(name, agent))
@@ -87,12 +89,18 @@ def _agent(one: DemoAgent, url: str, keys: Keys, stories: Stories) -> Agent:
     return agent
 
 
-async def _begin_anew(url: str, key: str | None) -> None:
-    """What this agent held when it was killed goes back to the queue; then it is here."""
+async def _give_back(administrator: Repository, url: str, keys: Keys) -> None:
+    """What these agents held when they were killed goes back to the queue, at no cost to its attempts."""
+    held = JobQuery(status=tuple(sorted(JOB_HELD)), limit=PAGE_LIMIT_MAX)
+    holding = {job.agent_id for job in (await administrator.call(JOBS_LIST, held)).items}
+    killed = (name for name, agent_id in agent_ids(keys).items() if agent_id in holding)
+    await asyncio.gather(*(_disconnect(url, keys.word(name)) for name in killed))
+
+
+async def _disconnect(url: str, key: str | None) -> None:
     with suppress(ConsoleError):
         async with HttpRepository(url, key) as repository:
             await repository.call(HEARTBEAT_DISCONNECT, Nothing())
-            await repository.call(HEARTBEAT_SEND, Heartbeat())
 
 
 async def _work(name: str, agent: Agent) -> None:

@@ -74,7 +74,7 @@ class Record(BaseModel):
     `columns` names the fields that a table of such records shows, in their order.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     columns: ClassVar[tuple[str, ...]] = ()
 
 

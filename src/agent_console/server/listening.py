@@ -100,13 +100,16 @@ def serve(
     port: int,
     plain_http: bool,
     announce: Callable[[str], None],
-    with_parent: bool = False,
+    stopped_by: Callable[[Callable[[], None]], None] | None = None,
     trusted_proxies: Sequence[str] = (),
     tls: ssl.SSLContext | None = None,
     allowed: Allowed = DEFAULT_ALLOWED,
     access_log: Write | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `announce` is told the address once it can be used."""
+    """Serve until SIGTERM or SIGINT, or until whoever was given the way to stop does so with `stopped_by`.
+
+    `announce` is told the address once it can be used.
+    """
     if not is_loopback(host) and not plain_http and tls is None:
         raise ConfigError(
             f"Refusing to send credentials in the clear on {host}.",
@@ -125,8 +128,8 @@ def serve(
     def stop() -> None:
         server.should_exit = True
 
-    if with_parent:
-        stop_with_parent(stop)
+    if stopped_by is not None:
+        stopped_by(stop)
     announce(address_of(listening, "http" if tls is None else "https"))
     # The library sends itself the signal once more when it has ended; but whoever called us still has to put away
     # what it started, such as a database.
