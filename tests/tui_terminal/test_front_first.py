@@ -44,6 +44,31 @@ class Nested(TerminalApp[None]):
         yield Static("over", classes="over")
 
 
+class Remembering(Static):
+    """Knows which part of it was asked for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.rendered: list[Region] = []
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self.rendered.append(crop)
+        return super().render_lines(crop)
+
+
+class SideBySide(TerminalApp[None]):
+    CSS = "Remembering { width: 40; height: 24; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.long, self.beside = Remembering("row\n" * 24), Remembering("detail\n" * 24)
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield self.long
+            yield self.beside
+
+
 def cells(chops: object, crop: Region) -> list[str]:
     assert isinstance(chops, list)
     lines = []
@@ -81,3 +106,16 @@ async def test_what_can_not_be_seen_is_not_rendered() -> None:
 
     assert behind_the_texts == 0
     assert Counted.rendered > 0
+
+
+async def test_of_a_list_only_the_lines_that_are_looked_at_are_rendered_and_nothing_beside_it() -> None:
+    app = SideBySide()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.long.rendered.clear()
+        app.beside.rendered.clear()
+
+        app.screen._compositor._render_chops(Region(0, 7, 40, 2), {7, 8}.__contains__)
+
+    assert app.long.rendered == [Region(0, 7, 40, 2)]
+    assert app.beside.rendered == []

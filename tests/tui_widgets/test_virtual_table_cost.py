@@ -4,14 +4,41 @@ from __future__ import annotations
 
 import random
 
+from textual import on
+from textual.content import Content
 from textual.geometry import Region
 
-from agent_console.tui.widgets.rows import ListSource
+from agent_console.tui.widgets.rows import ListSource, Row
+from agent_console.tui.widgets.virtual_table_messages import CursorMoved
 from tests.tui_widgets.virtual_table_stage import CountedSource, JobList, job, jobs
 
 SCREEN = (80, 24)
 PAGE = 23
 MILLION = 1_000_000
+
+
+class Uncompared(Content):
+    """Counts how often somebody has to read it to know what it says."""
+
+    compared = 0
+
+    def is_same(self, content: Content) -> bool:
+        Uncompared.compared += 1
+        return super().is_same(content)
+
+
+def uncompared(number: int) -> Row:
+    return Row(f"job_{number}", (Uncompared(f"job_{number}"), Uncompared("report")))
+
+
+class Listening(JobList):
+    """Remembers what was painted when it heard that the cursor has moved."""
+
+    painted_when_told: tuple[int, ...] = ()
+
+    @on(CursorMoved)
+    def look(self) -> None:
+        self.painted_when_told = (*self.table.rendered,)
 
 
 async def test_a_million_rows_ask_only_for_what_is_on_the_screen() -> None:
@@ -101,6 +128,47 @@ async def test_a_move_of_the_cursor_paints_two_lines() -> None:
         await pilot.press("down")
 
         assert sorted(app.table.rendered) == [2, 3]
+
+
+async def test_a_move_of_the_cursor_looks_at_no_other_row() -> None:
+    source = CountedSource(MILLION)
+    app = JobList(source)
+    async with app.run_test(size=SCREEN) as pilot:
+        await pilot.press("down")
+        source.asked = 0
+
+        await pilot.press("down")
+
+        # Where it goes; the two lines to compare; the two lines to paint.
+        assert source.asked <= 5
+
+
+async def test_a_row_made_anew_that_reads_the_same_is_known_from_then_on() -> None:
+    app = JobList(ListSource([uncompared(0), uncompared(1)]))
+    async with app.run_test(size=SCREEN) as pilot:
+        await pilot.pause()
+        again = ListSource([uncompared(0), uncompared(1)])
+        app.table.show(again)
+        Uncompared.compared = 0
+
+        app.table.show(again)
+
+        assert Uncompared.compared == 0
+
+
+async def test_the_cursor_is_painted_before_anybody_is_told_of_it() -> None:
+    app = Listening(jobs(*range(100)))
+    async with app.run_test(size=SCREEN) as pilot:
+        await pilot.pause()
+        app.heard.clear()
+        app.table.forget_paints()
+
+        app.table.action_cursor_down()
+        app.table.action_cursor_down()
+        await pilot.pause()
+
+        assert {1, 3} <= {*app.painted_when_told}
+        assert app.moves() == [("job_2", None)]
 
 
 async def test_a_new_sort_paints_the_header_alone() -> None:

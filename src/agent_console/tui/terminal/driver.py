@@ -1,5 +1,7 @@
 """Textual's driver, taking the terminal over from the skeleton and giving it back whole."""
 
+from time import sleep
+
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
@@ -8,6 +10,8 @@ from agent_console.tui.terminal.hang_up import EndOfInput
 
 ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
 MOUSE_PIXELS_OFF = "\x1b[?1016l"
+HANDED_OVER_SECONDS = 0.0002
+"""As long as the thread that writes needs to be under way; sixty frames a second lose a hundredth to it."""
 
 
 class ConsoleDriver(LinuxDriver):
@@ -30,6 +34,15 @@ class ConsoleDriver(LinuxDriver):
             if skeleton.hand_over():
                 return
         super().write(data)
+
+    def flush(self) -> None:
+        """A frame is complete: the thread that writes has its turn now.
+
+        It needs the interpreter for that, and whoever holds the interpreter is asked for it after 5 ms only: what
+        follows a key, such as the detail of the row the cursor went to, would be worked out first.
+        """
+        super().flush()
+        sleep(HANDED_OVER_SECONDS)
 
     def stop_application_mode(self) -> None:
         if self._mouse_pixels:

@@ -14,6 +14,8 @@ _WIDE_EVERYWHERE = ((0x1100, 0x115F), (0x2E80, 0xA4CF), (0xAC00, 0xD7A3), (0xF90
 
 def _advances_surely(cell: Cell) -> bool:
     """True when every terminal moves its cursor by the cell's width; otherwise the cursor is placed anew."""
+    if cell.glyph.isascii():
+        return True
     if len(cell.glyph) > 1:
         return False
     code = ord(cell.glyph)
@@ -30,6 +32,20 @@ def _whole(row: Row, x: int) -> tuple[int, Cell]:
     if cell is None:
         raise ValueError("half of a wide character without the other")
     return x, cell
+
+
+def _end_of_alike(cell: Cell, x: int, row: Row, changed: list[int], number: int) -> int:
+    """Up to where cells that change follow each other without a gap and are drawn with one pen, each one wide."""
+    look, is_space = cell.look, cell.glyph == " "
+    end = x
+    for place in changed[number:]:
+        following = row[place]
+        if place != end or following is None or following.look != look or following.width != 1:
+            break
+        if (following.glyph == " ") != is_space or not _advances_surely(following):
+            break
+        end += 1
+    return end
 
 
 class Painter:
@@ -54,14 +70,21 @@ class Painter:
         return "".join(self._out)
 
     def paint_row(self, y: int, old: Row, new: Row) -> None:
-        changed = [x for x, cell in enumerate(new) if cell is not None and cell != old[x]]
+        changed = [
+            x
+            for x, (cell, was) in enumerate(zip(new, old, strict=True))
+            if cell is not was and cell is not None and cell != was
+        ]
         tail = self._start_of_blank_tail(new)
         done = 0
-        for place in changed:
+        for number, place in enumerate(changed):
             if place < done:
                 continue
             x, cell = _whole(new, place)
             self._go(x, y, new)
+            if not cell.is_blank:
+                done = self._write(cell, x, new, changed, number)
+                continue
             if x >= tail and changed[-1] - x >= SHORTEST_ERASED_TAIL:
                 self._erase(cell, "\x1b[K")
                 return
@@ -70,8 +93,7 @@ class Painter:
                 self._erase(cell, f"\x1b[{run}X")
                 done = x + run
             else:
-                self._write(cell, len(new))
-                done = x + cell.width
+                done = self._write(cell, x, new, changed, number)
 
     def _can_erase(self, cell: Cell) -> bool:
         return cell.is_blank and (self._erase_keeps_background or cell.look.background == DEFAULT_BACKGROUND)
@@ -129,12 +151,19 @@ class Painter:
         self._take_pen_for(cell)
         self._out.append(sequence)
 
-    def _write(self, cell: Cell, columns: int) -> None:
+    def _write(self, cell: Cell, x: int, row: Row, changed: list[int], number: int) -> int:
+        """Write the cell, and with it those that change behind it and look the same. Says where that ends."""
         self._take_pen_for(cell)
-        self._out.append(cell.glyph)
-        if self._x is None:
-            return
-        self._x += cell.width
-        # In the last column the cursor stays where it is, or hangs over the edge: terminals disagree.
-        if self._x >= columns or not _advances_surely(cell):
+        if not _advances_surely(cell):
+            self._out.append(cell.glyph)
             self._x = None
+            return x + cell.width
+        end = x + cell.width
+        if cell.width == 1:
+            end = _end_of_alike(cell, x, row, changed, number)
+            self._out.append("".join([alike.glyph for alike in row[x:end] if alike]))
+        else:
+            self._out.append(cell.glyph)
+        # In the last column the cursor stays where it is, or hangs over the edge: terminals disagree.
+        self._x = None if end >= len(row) else end
+        return end

@@ -27,6 +27,7 @@ class PrivateAttribute(NamedTuple):
 
 
 _APP = "textual.app:App"
+_SCREEN = "textual.screen:Screen"
 _DRIVER = "textual.drivers.linux_driver:LinuxDriver"
 _RENDER_SEGMENTS = "(self, console: 'Console') -> 'str'"
 
@@ -47,6 +48,21 @@ METHODS = (
         "after: 'int | None' = None, cache: 'dict[tuple, RulesMap] | None' = None) -> 'list[Widget]'",
         "every screen passes it once",
     ),
+    PrivateMethod(
+        _APP,
+        "on_event",
+        "(self, event: 'events.Event') -> 'None'",
+        "where a key begins its way, and where it comes up to",
+        mirrored="3dbf14d694916fe3",
+    ),
+    PrivateMethod(
+        _APP,
+        "_check_bindings",
+        "(self, key: 'str', priority: 'bool' = False) -> 'bool'",
+        "whose turn it is when several have bound a key",
+        mirrored="c9643552d942518a",
+    ),
+    PrivateMethod(_SCREEN, "_clear_tooltip", "(self) -> 'None'", "a key takes the tooltip away"),
     PrivateMethod(
         "textual._compositor:Compositor",
         "_render_chops",
@@ -123,6 +139,8 @@ ATTRIBUTES = (
     PrivateAttribute(_APP, "_batch_count", "whether an update would be written"),
     PrivateAttribute(_APP, "_exception", "the error that ended the app"),
     PrivateAttribute(_APP, "_loop", "to end the app from a signal handler"),
-    PrivateAttribute("textual.screen:Screen", "_compositor", "to paint what lies in front only"),
+    PrivateAttribute(_APP, "_keymap", "which keys were remapped"),
+    PrivateAttribute("textual.dom:DOMNode", "_bindings", "the keys of one widget"),
+    PrivateAttribute(_SCREEN, "_compositor", "to paint what lies in front only"),
     PrivateAttribute(_DRIVER, "_mouse_pixels", "a mode Textual sets and never unsets"),
 )

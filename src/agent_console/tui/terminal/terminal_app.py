@@ -25,6 +25,7 @@ from agent_console.tui.terminal.cell_diff import CellDiff
 from agent_console.tui.terminal.driver import ConsoleDriver
 from agent_console.tui.terminal.front_first import FrontFirst
 from agent_console.tui.terminal.hidden_characters import shown
+from agent_console.tui.terminal.keys_at_once import KeysOnTheirWay, done_at_once
 from agent_console.tui.terminal.line_guard import LineGuard
 
 COLOUR_SYSTEMS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT}
@@ -58,6 +59,7 @@ class TerminalApp(App[ReturnType]):
         self.line_guard = LineGuard()
         self.crash_notes: list[str] = []
         self._cursor_shown_at: Offset | None = None
+        self._keys_on_their_way = KeysOnTheirWay()
 
     @property
     def crash(self) -> Exception | None:
@@ -78,6 +80,20 @@ class TerminalApp(App[ReturnType]):
 
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, lambda _app: self.redraw(), immediate=True)
+
+    async def on_event(self, event: events.Event) -> None:
+        if not isinstance(event, events.Key):
+            await super().on_event(event)
+            return
+        has_come_up = event.is_forwarded
+        if not has_come_up:
+            if not self._keys_on_their_way and await done_at_once(self, event):
+                return
+            self._keys_on_their_way.handed_on(event)
+        await super().on_event(event)
+        if has_come_up or not event.is_forwarded:
+            # What it has asked for, such as the focus for a line to type into, comes before the next key.
+            self.call_later(self._keys_on_their_way.done, event)
 
     def on_resize(self, event: events.Resize) -> None:
         # The same size again: it was another one in between, or the terminal was lent, and Textual won't draw.

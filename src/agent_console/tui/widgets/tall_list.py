@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -17,6 +16,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_console.tui.agent_text import system_text
+from agent_console.tui.terminal.keys_at_once import DoesKeysAtOnce
+from agent_console.tui.widgets.tall_source import BLANK, LinesOnce, NoItems, TallLine, TallSource
 from agent_console.tui.widgets.tall_window import Heights, TallWindow
 from agent_console.tui.widgets.virtual_table_lines import CURSOR_GLYPH, centred, paint
 
@@ -25,62 +26,7 @@ GUTTER = 2
 WHEEL_LINES = 3
 
 
-class TallSource(Protocol):
-    """A snapshot of items in their order; all calls must be cheap, and only what is on the screen is asked for."""
-
-    def __len__(self) -> int: ...
-
-    def key_at(self, index: int) -> str: ...
-
-    def index_of(self, key: str) -> int | None: ...
-
-    def lines_at(self, index: int, width: int) -> tuple[Content, ...]:
-        """At least one line; the first is what the cursor is shown on."""
-        ...
-
-    def height_at(self, index: int, width: int) -> int:
-        """How many lines it has; asked for more often than the lines themselves."""
-        ...
-
-    def can_hold_cursor(self, index: int) -> bool: ...
-
-
-class NoItems:
-    def __len__(self) -> int:
-        return 0
-
-    def key_at(self, index: int) -> str:
-        raise IndexError(index)
-
-    def index_of(self, key: str) -> int | None:
-        return None
-
-    def lines_at(self, index: int, width: int) -> tuple[Content, ...]:
-        raise IndexError(index)
-
-    def height_at(self, index: int, width: int) -> int:
-        raise IndexError(index)
-
-    def can_hold_cursor(self, index: int) -> bool:
-        return False
-
-
-@dataclass(frozen=True)
-class TallLine:
-    text: Content
-    key: str | None = None
-    cursor: bool = False
-    glyph: bool = False
-
-    def reads_like(self, other: TallLine) -> bool:
-        mine, others = (self.key, self.cursor, self.glyph), (other.key, other.cursor, other.glyph)
-        return mine == others and self.text.is_same(other.text)
-
-
-BLANK = TallLine(Content.empty())
-
-
-class TallList(Widget, can_focus=True, inherit_bindings=False):
+class TallList(DoesKeysAtOnce, Widget, can_focus=True, inherit_bindings=False):
     """Whatever is shown next, the cursor stays on its item and the item on its line of the screen."""
 
     ALLOW_SELECT = False
@@ -108,8 +54,8 @@ class TallList(Widget, can_focus=True, inherit_bindings=False):
     stale: reactive[bool] = reactive(False)
     """The items are the last known ones, not the current ones: all of them are dimmed."""
 
-    class Moved(Message):
-        """The cursor or the screen is elsewhere."""
+    class Moved(Message, bubble=False):
+        """The cursor or the screen is elsewhere. Told once it is painted, to the list itself."""
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, TallList.Moved)
@@ -128,6 +74,8 @@ class TallList(Widget, can_focus=True, inherit_bindings=False):
         self._came_up = False
         self._on_screen: dict[int, TallLine] = {}
         self._painted: dict[int, TallLine] = {}
+        self._laid = LinesOnce(self._source, 0)
+        self._has_moved = False
 
     # What the screen around it reads
 
@@ -358,8 +306,14 @@ class TallList(Widget, can_focus=True, inherit_bindings=False):
         # Without a region Textual would paint everything.
         if changed:
             self.refresh(*changed)
-        if self.is_mounted:
-            self.post_message(self.Moved())
+        if self.is_mounted and not self._has_moved:
+            # The cursor is painted first: whoever walks through a list looks at where it is.
+            self._has_moved = True
+            self.call_after_refresh(self._tell_moved)
+
+    def _tell_moved(self) -> None:
+        self._has_moved = False
+        self.post_message(self.Moved())
 
     def _laid_out(self) -> dict[int, TallLine]:
         height = self.size.height
@@ -371,9 +325,11 @@ class TallList(Widget, can_focus=True, inherit_bindings=False):
     def _lines_on_screen(self, height: int) -> Iterator[TallLine]:
         index, cut, y = self._window.top, self._window.cut, 0
         width = max(1, self.size.width - GUTTER)
+        if self._laid.source is not self._source or self._laid.width != width:
+            self._laid = LinesOnce(self._source, width)
         while y < height and index < len(self._source):
             key, is_cursor = self._source.key_at(index), index == self._cursor
-            for place, text in enumerate(self._source.lines_at(index, width)[cut:], start=cut):
+            for place, text in enumerate(self._laid.at(index)[cut:], start=cut):
                 if y >= height:
                     return
                 yield TallLine(text, key, cursor=is_cursor and place == 0, glyph=is_cursor and place == cut)

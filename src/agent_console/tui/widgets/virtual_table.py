@@ -13,12 +13,12 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from agent_console.tui.terminal.keys_at_once import DoesKeysAtOnce
 from agent_console.tui.widgets.rows import RowSource
 from agent_console.tui.widgets.virtual_table_columns import Column, PlacedColumn, place_columns
 from agent_console.tui.widgets.virtual_table_lines import (
     Line,
     centred,
-    changed_spans,
     component_classes,
     header_text,
     paint,
@@ -32,6 +32,7 @@ from agent_console.tui.widgets.virtual_table_messages import (
     TableMessage,
     TooManyToMark,
 )
+from agent_console.tui.widgets.virtual_table_painted import PaintedLines
 from agent_console.tui.widgets.virtual_table_window import Window, nearest_survivor
 
 HEADER_HEIGHT = 1
@@ -39,7 +40,7 @@ MARK_ALL_LIMIT = 10_000
 """Marks are ids held in memory; for more than this an operation over all matching rows is the way."""
 
 
-class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
+class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=False):
     """Rows under a fixed header, with a cursor and marks that belong to row ids.
 
     Whatever is shown next, the cursor stays on its row and the row on its screen line. The cursor's
@@ -115,7 +116,9 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor_id = source.row_at(0).id if len(source) else None
         self._marks: frozenset[str] = frozenset()
         self._near_end_told = False
-        self._painted: dict[int, Line] = {}
+        self._painted = PaintedLines(HEADER_HEIGHT)
+        self._zebra: bool | None = None
+        self._has_moved = False
         self.set_reactive(VirtualTable.empty, empty)
         self.set_reactive(VirtualTable.virtual_size, self._wanted_virtual_size())
 
@@ -218,7 +221,7 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        clicked = None if offset is None else self._painted.get(offset.y - HEADER_HEIGHT)
+        clicked = None if offset is None else self._painted.at(offset.y - HEADER_HEIGHT)
         # What counts is the row that was painted under the pointer, not the one that is there by now.
         if clicked is not None and clicked.row is not None:
             self.move_to(clicked.row.id)
@@ -242,6 +245,10 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
                 self._put_cursor(self._window.row_inside(self._cursor_index))
             self._settle()
 
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._zebra = None
+
     def watch_sort(self) -> None:
         self.refresh(Region(0, 0, self.scrollable_size.width, HEADER_HEIGHT))
 
@@ -249,13 +256,13 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._paint_changes()
 
     def render_line(self, y: int) -> Strip:
-        width = self.scrollable_size.width
+        width, _ = size = self.scrollable_size
         if y < HEADER_HEIGHT:
             style = self.get_visual_style("virtual-table--header")
             return paint(header_text(self._columns_at(width), self.sort), style, width)
         body_line = y - HEADER_HEIGHT
-        _, line = next(self._lines(range(body_line, body_line + 1)))
-        self._painted[body_line] = line
+        _, line = next(self._lines(self._window_in(size), (body_line,)))
+        self._painted.painted(body_line, line)
         style = self.get_visual_style(*component_classes(line, self.stale))
         if line.row is not None:
             return paint(row_text(line, line.row, self._columns_at(width)), style, width)
@@ -265,7 +272,10 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _window(self) -> Window:
-        height = max(0, self.scrollable_size.height - HEADER_HEIGHT)
+        return self._window_in(self.scrollable_size)
+
+    def _window_in(self, size: Size) -> Window:
+        height = max(0, size.height - HEADER_HEIGHT)
         return Window(top=self.scroll_offset.y, height=height, length=len(self._source))
 
     def _move_page(self, direction: int) -> None:
@@ -276,7 +286,13 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
     def _move_cursor(self, index: int, *, top: int | None = None) -> None:
         if not len(self._source):
             return
-        self._put_cursor(self._window.row_nearest(index))
+        before, window = self._cursor_index, self._window
+        self._put_cursor(window.row_nearest(index))
+        stays = window.is_inside(before) and window.is_inside(self._cursor_index)
+        if top is None and stays and self.scroll_target_y == self.scroll_y:
+            # The keys that are pressed most: nothing but these two lines can read differently.
+            self._settle((before - window.top, self._cursor_index - window.top))
+            return
         if top is not None:
             self._look_from(top)
         self._look_from(self._window.top_showing(self._cursor_index))
@@ -285,9 +301,19 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
     def _put_cursor(self, index: int, vanished_id: str | None = None) -> None:
         row_id = self._source.row_at(index).id if len(self._source) else None
         self._cursor_index = index
-        if row_id != self._cursor_id:
-            self._cursor_id = row_id
+        if row_id == self._cursor_id:
+            return
+        self._cursor_id = row_id
+        if vanished_id is not None:
             self._tell(CursorMoved(self, row_id, vanished_id))
+        elif self.is_mounted and not self._has_moved:
+            # The cursor is painted first: whoever walks through a list looks at where it is.
+            self._has_moved = True
+            self.call_after_refresh(self._tell_moved)
+
+    def _tell_moved(self) -> None:
+        self._has_moved = False
+        self.post_message(CursorMoved(self, self._cursor_id))
 
     def _look_from(self, top: int) -> None:
         if self._window.height:
@@ -315,9 +341,9 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
             self._tell(MarksChanged(self, marks))
             self._paint_changes()
 
-    def _settle(self) -> None:
-        self._paint_changes()
-        if not self._near_end_told and self._window.is_near_end(self._cursor_index):
+    def _settle(self, lines: Sequence[int] | None = None) -> None:
+        window = self._paint_changes(lines)
+        if not self._near_end_told and window.is_near_end(self._cursor_index):
             self._near_end_told = True
             self._tell(NearEnd(self))
 
@@ -334,42 +360,41 @@ class VirtualTable(ScrollView, can_focus=True, inherit_bindings=False):
             self._placed = place_columns(self._columns, width)
         return self._placed
 
-    def _lines(self, screen_lines: range) -> Iterator[tuple[int, Line]]:
+    def _lines(self, window: Window, screen_lines: Sequence[int]) -> Iterator[tuple[int, Line]]:
         """What the given lines below the header show now."""
-        window = self._window
         if not window.length:
             notice = centred(self.empty, self.scrollable_size.width, window.height)
             yield from ((y, Line(notice=notice[y] if y < len(notice) else None)) for y in screen_lines)
             return
-        zebra = self._has_zebra()
         for y in screen_lines:
-            yield y, self._row_line(window.top + y, zebra) if window.top + y < window.length else Line()
+            yield y, self._row_line(window.top + y) if window.top + y < window.length else Line()
 
-    def _row_line(self, index: int, zebra: bool) -> Line:
+    def _row_line(self, index: int) -> Line:
         row = self._source.row_at(index)
         return Line(
             row,
             cursor=index == self._cursor_index,
             marked=row.id in self._marks,
-            odd=zebra and index % 2 == 1,
+            odd=index % 2 == 1 and self._has_zebra,
         )
 
+    @property
     def _has_zebra(self) -> bool:
         """Without a style for odd rows a line that only changed its parity has not changed."""
-        plain = self.get_visual_style("virtual-table--row")
-        return self.get_visual_style("virtual-table--row", "virtual-table--odd-row") != plain
+        if self._zebra is None:
+            plain = self.get_visual_style("virtual-table--row")
+            self._zebra = self.get_visual_style("virtual-table--row", "virtual-table--odd-row") != plain
+        return self._zebra
 
-    def _paint_changes(self) -> None:
-        height = self._window.height
-        if not height:
-            return
-        width = self.scrollable_size.width
-        columns = self._columns_at(width)
-        regions = [
-            Region(x, y + HEADER_HEIGHT, span, 1)
-            for y, line in self._lines(range(height))
-            for x, span in changed_spans(self._painted.get(y), line, columns, width)
-        ]
+    def _paint_changes(self, lines: Sequence[int] | None = None) -> Window:
+        """Asks for what differs from what is painted, of these lines or of all in the window."""
+        width, _ = size = self.scrollable_size
+        window = self._window_in(size)
+        if not window.height:
+            return window
+        now = self._lines(window, range(window.height) if lines is None else lines)
+        regions = self._painted.regions_to_paint(now, self._columns_at(width), width)
         # Without a region Textual would paint the whole table.
         if regions:
             self.refresh(*regions)
+        return window

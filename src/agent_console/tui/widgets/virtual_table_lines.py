@@ -36,6 +36,10 @@ class Line:
     marked: bool = False
     odd: bool = False
 
+    def is_of(self, other: Line) -> bool:
+        """Whether both are of the same thing of the fleet."""
+        return self.row is not None and other.row is not None and self.row.id == other.row.id
+
     def looks_like(self, other: Line) -> bool:
         """Everything but the cells. Content's own == ignores style, so it's never used on a line."""
         return (

@@ -18,6 +18,9 @@ class Window:
     def row_nearest(self, index: int) -> int:
         return max(0, min(index, self.length - 1))
 
+    def is_inside(self, index: int) -> bool:
+        return self.top <= index < self.top + self.height
+
     def row_inside(self, index: int) -> int:
         """The row on the screen that is nearest to `index`."""
         last = self.top + max(1, self.height) - 1
