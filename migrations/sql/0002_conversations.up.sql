@@ -245,6 +245,7 @@ create index approvals_decided_idx on approvals (team_id, decided_at desc, id de
 create unique index approvals_idempotency_uq on approvals (team_id, idempotency_key) where idempotency_key is not null;
 create index approvals_pair_idx on approvals (team_id, from_agent_id, to_agent_id) where state = 'pending';
 create index approvals_pending_idx on approvals (team_id, expires_at, id) where state = 'pending';
+create index approvals_pending_thread_idx on approvals (team_id, thread_id) where state = 'pending';
 create index approvals_request_idx on approvals (team_id, thread_id, request_digest, id desc) where request_digest is not null;
 create index approvals_state_idx on approvals (team_id, state, id);
 create index approvals_thread_idx on approvals (team_id, thread_id, id);

@@ -238,6 +238,9 @@ LISTS = (
     ),
     param(f"approvals where {MINE} and trace_id = {ONE} and state = 'pending'", "approvals_trace_idx"),
     param(
+        f"approvals where {MINE} and state = 'pending' order by thread_id desc", "approvals_pending_thread_idx"
+    ),
+    param(
         f"approvals where {MINE} and thread_id = {ONE} and request_digest = '{DIGEST}' order by id desc",
         "approvals_request_idx", marks=mark.rule("U002-13"),
     ),

@@ -277,6 +277,7 @@ async def test_a_token_of_a_system_user_made_by_hand_opens_nothing(open_with: Op
 
 @pytest.mark.rule("R004-41")
 async def test_a_person_is_seen_at_most_once_a_minute(open_with: OpenWith, fleet: Fleet) -> None:
+    fleet.execute("update users set last_seen_at = null")
     person = await open_with(fleet.token(ADMIN))
 
     def seen() -> list[tuple[object, ...]]:
@@ -301,6 +302,7 @@ async def test_a_person_is_seen_at_most_once_a_minute(open_with: OpenWith, fleet
 @pytest.mark.rule("R004-41")
 @pytest.mark.parametrize("limit", [f"-c role={READ_ONLY}", f"-c role={APP} -c default_transaction_read_only=on"])
 async def test_a_direct_session_is_seen_and_one_that_may_not_write_still_reads(fleet: Fleet, limit: str) -> None:
+    fleet.execute("update users set last_seen_at = null")
     async with open_direct(make_conninfo(fleet.administration, options=limit)) as reader:
         assert (await whoami(reader)).name == "Ana Costa"
     unseen = fleet.one("select last_seen_at from users where email = %s", ADMIN)

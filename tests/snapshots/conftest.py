@@ -1,7 +1,7 @@
 """What a picture needs: a fleet that nobody changes, and a comparison that waits for the data."""
 
 import itertools
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import app_of, has_detail, has_list, story_of, until
+from tests.tui_console.stage import app_of, has_detail, has_list, loaded, press, story_of, until
 
 Size: TypeAlias = tuple[int, int]
 Sizes: TypeAlias = Size | tuple[Size, ...]
@@ -65,6 +65,16 @@ class LooksRight(Protocol):
     def __call__(self, app: App[None], size: Sizes, *keys: str) -> bool: ...
 
 
+class LooksRightInTurn(Protocol):
+    """The same for one console that is led from place to place: by each picture's name, the keys that lead there."""
+
+    def __call__(self, app: App[None], sizes: Sizes, places: Mapping[str, tuple[str, ...]]) -> bool: ...
+
+
+def _several(sizes: Sizes) -> tuple[Size, ...]:
+    return tuple(size for size in sizes if isinstance(size, tuple))
+
+
 async def _resize(pilot: Pilot[None], size: Size) -> None:
     """Draw the terminal out, and wait for what a larger one shows more."""
     app = app_of(pilot)
@@ -75,6 +85,13 @@ async def _resize(pilot: Pilot[None], size: Size) -> None:
     await pilot.pause()
 
 
+async def _picture(pilot: Pilot[None]) -> str:
+    await pilot.pause()
+    await pilot.wait_for_scheduled_animations()
+    await pilot.pause()
+    return pilot.app.export_screenshot(title=pilot.app.title, simplify=True)
+
+
 def _taken(app: App[None], sizes: tuple[Size, ...], story: Story) -> dict[str, str]:
     """The pictures of one console, by the names of their sizes."""
     pictures: dict[str, str] = {}
@@ -82,35 +99,63 @@ def _taken(app: App[None], sizes: tuple[Size, ...], story: Story) -> dict[str, s
     async def all_but_the_last(pilot: Pilot[None]) -> None:
         await story(pilot)
         for here, there in itertools.pairwise(sizes):
-            await pilot.pause()
-            await pilot.wait_for_scheduled_animations()
-            await pilot.pause()
-            pictures[dimensions(here)] = app.export_screenshot(title=app.title, simplify=True)
+            pictures[dimensions(here)] = await _picture(pilot)
             await _resize(pilot, there)
 
     last = take_svg_screenshot(app=app, terminal_size=sizes[0], run_before=all_but_the_last)
     return pictures | {dimensions(sizes[-1]): last}
 
 
-@pytest.fixture
-def snap_compare(snap_compare: OneSize, snapshot: SnapshotAssertion, tmp_path: Path) -> SnapCompare:
-    accepted = snapshot.use_extension(SVGImageExtension)
+def _taken_in_turn(
+    app: App[None], sizes: tuple[Size, ...], places: Mapping[str, tuple[str, ...]]
+) -> dict[str, str]:
+    """The pictures of one console, by the names of their places and sizes."""
+    pictures: dict[str, str] = {}
 
+    async def everywhere(pilot: Pilot[None]) -> None:
+        await loaded(pilot)
+        for place, keys in places.items():
+            await press(pilot, *keys)
+            for size, next_size in itertools.pairwise((*sizes, sizes[0])):
+                pictures[f"{place}][{dimensions(size)}"] = await _picture(pilot)
+                await _resize(pilot, next_size)
+
+    take_svg_screenshot(app=app, terminal_size=sizes[0], run_before=everywhere)
+    return pictures
+
+
+class Accepted:
+    """The pictures of a test as somebody has looked at them."""
+
+    def __init__(self, accepted: SnapshotAssertion, folder: Path) -> None:
+        self._accepted = accepted
+        self._folder = folder
+
+    def are(self, pictures: Mapping[str, str]) -> bool:
+        differing = []
+        for name, picture in pictures.items():
+            if self._accepted(name=name) != picture:
+                (self._folder / f"{name}.svg").write_text(picture)
+                differing.append(f"{self._folder / name}.svg")
+        if differing:
+            pytest.fail(f"it looks otherwise than it was accepted: {', '.join(differing)}", pytrace=False)
+        return True
+
+
+@pytest.fixture
+def accepted(snapshot: SnapshotAssertion, tmp_path: Path) -> Accepted:
+    return Accepted(snapshot.use_extension(SVGImageExtension), tmp_path)
+
+
+@pytest.fixture
+def snap_compare(snap_compare: OneSize, accepted: Accepted) -> SnapCompare:
     def compare(app: App[None], *, terminal_size: Sizes = USUAL, run_before: Story) -> bool:
         if isinstance(terminal_size[0], int):
             width, height = terminal_size
             assert isinstance(width, int)
             assert isinstance(height, int)
             return snap_compare(app, terminal_size=(width, height), run_before=run_before)
-        sizes = tuple(size for size in terminal_size if isinstance(size, tuple))
-        differing = []
-        for name, picture in _taken(app, sizes, run_before).items():
-            if accepted(name=name) != picture:
-                (tmp_path / f"{name}.svg").write_text(picture)
-                differing.append(f"{tmp_path / name}.svg")
-        if differing:
-            pytest.fail(f"it looks otherwise than it was accepted: {', '.join(differing)}", pytrace=False)
-        return True
+        return accepted.are(_taken(app, _several(terminal_size), run_before))
 
     return compare
 
@@ -119,6 +164,14 @@ def snap_compare(snap_compare: OneSize, snapshot: SnapshotAssertion, tmp_path: P
 def looks_right(snap_compare: SnapCompare) -> LooksRight:
     def compare(app: App[None], size: Sizes, *keys: str) -> bool:
         return snap_compare(app, terminal_size=size, run_before=story_of(*keys))
+
+    return compare
+
+
+@pytest.fixture
+def looks_right_in_turn(accepted: Accepted) -> LooksRightInTurn:
+    def compare(app: App[None], sizes: Sizes, places: Mapping[str, tuple[str, ...]]) -> bool:
+        return accepted.are(_taken_in_turn(app, _several(sizes), places))
 
     return compare
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.attacks.hostile_strings import HOSTILE
-from tests.snapshots.conftest import ROOMY, USUAL, LooksRight, Sizes
+from tests.snapshots.conftest import ROOMY, USUAL, LooksRightInTurn, Sizes
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly
 
@@ -38,10 +38,14 @@ def hostile_fleet(fleet: Fleet) -> Fleet:
 
 
 @BOTH
-@pytest.mark.parametrize(
-    "keys",
-    [(), ("down", "down", "enter"), ("3",), ("3", "f", "f", "f", "enter")],
-    ids=["agents", "one-agent", "jobs", "one-job"],
-)
-def test_hostile_words(looks_right: LooksRight, hostile_fleet: Fleet, size: Sizes, keys: tuple[str, ...]) -> None:
-    assert looks_right(console(directly(hostile_fleet.working)), size, *keys)
+def test_hostile_words(looks_right_in_turn: LooksRightInTurn, hostile_fleet: Fleet, size: Sizes) -> None:
+    assert looks_right_in_turn(
+        console(directly(hostile_fleet.working)),
+        size,
+        {
+            "agents": (),
+            "one-agent": ("down", "down", "enter"),
+            "jobs": ("escape", "3"),
+            "one-job": ("f", "f", "f", "enter"),
+        },
+    )

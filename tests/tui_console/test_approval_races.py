@@ -62,7 +62,7 @@ async def test_the_loser_of_a_race_is_told_by_whom_and_when(story: Fleet, nobody
         await ana.pilot.press("y")
 
         await ana.sees("Ole Berg rejected it at 20", "not at night")
-        assert "Approve once" not in ana.text
+        await until(lambda: "Approve once" not in ana.text, "nothing is left to decide")
         assert state_of(story, DEPLOY) == "rejected"
 
 

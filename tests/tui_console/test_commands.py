@@ -251,12 +251,17 @@ def test_unknown_ids_and_clashes_are_told() -> None:
     )
 
 
-async def test_a_remapped_key_works_and_a_clash_is_told_at_the_start(fleet: Fleet) -> None:
+async def test_a_remapped_key_works_and_a_clash_is_told_at_the_start(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A notice goes by itself after some seconds, and a start may take longer.
+    monkeypatch.setattr(ConsoleApp, "NOTIFICATION_TIMEOUT", 3600.0)
     keymap = {"list.refresh": "f5", "list.act": "f"}
     setup = Setup(directly(fleet.working), "example", start="jobs", keymap=keymap)
     app = ConsoleApp(lambda: setup, clock=fixed_clock)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
+        await until(lambda: bool(len(app._notifications)), "a word about the clash")
 
         said = [note.message for note in app._notifications]
         live = {active.binding.id: key for key, active in app.screen.active_bindings.items()}

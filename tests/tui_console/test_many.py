@@ -38,6 +38,9 @@ CUT_OFF = """
     select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and wait_event_type = 'Lock'
 """
+HELD_UP = """
+    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+"""
 CANCELLED = "select count(*) from jobs where status = 'cancelled'"
 
 
@@ -199,6 +202,7 @@ async def test_when_it_cannot_go_on_it_says_how_far_it_came(fleet: Fleet, monkey
         await press(pilot, "3", "f", "asterisk")
         with held(fleet, row_ids(list_of(app))[4]) as somebody:
             dialog = await begin_three_batches(app, pilot)
+            await until(lambda: fleet.one(HELD_UP) == 1, "the second batch is under way")
             fleet.execute("update users set is_active = false where email = %s", ADMIN)
             somebody.rollback()
 
@@ -206,6 +210,7 @@ async def test_when_it_cannot_go_on_it_says_how_far_it_came(fleet: Fleet, monkey
         await pilot.pause()
         # Whoever hears first that this person may no longer ask, the batch or a look at the list, ends it.
         assert "6 done, 0 refused, 2 left" in shown_text(app)
+        assert NOT_KNOWN not in shown_text(app)
         assert fleet.one(WAITING) == 2
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from agent_console.domain.agent_changes import Reason
+from agent_console.domain.filters import FILTER_LENGTH, Filterable, Known, Qualifier
 from agent_console.domain.ids import AgentId, ApprovalId, RouteId, RunId, ThreadId, UserId
 from agent_console.domain.records import Instant, PageRequest, Record, Request
 from agent_console.domain.states import ApprovalState
@@ -78,12 +79,29 @@ class ApprovalAsked(Request):
     approval_id: ApprovalId
 
 
+APPROVAL_FILTERS = Filterable(
+    (
+        Qualifier("status", "its state", listed=tuple(state.value for state in ApprovalState), also="state"),
+        Qualifier("from", "the agent that asks, by name or id", known=Known.AGENTS),
+        Qualifier("to", "the agent that is asked, by name or id", known=Known.AGENTS),
+        Qualifier("age", "since it was asked for, such as >1h or <2d", is_age=True),
+        Qualifier("thread", "the thread it belongs to, by its thr_ id", id_of=ThreadId),
+    ),
+    words="the names of the two agents",
+)
+
+
 class _Filter(PageRequest):
     """A page may hold fewer than its limit and still have a next one."""
+
+    filters: ClassVar[Filterable] = APPROVAL_FILTERS
 
     thread_id: ThreadId | None = Field(None, description="Only those of this thread.")
     from_agent_id: AgentId | None = Field(None, description="Only those this agent asked for.")
     to_agent_id: AgentId | None = Field(None, description="Only those that ask this agent.")
+    filter: Annotated[str, APPROVAL_FILTERS.checked] | None = Field(
+        None, max_length=FILTER_LENGTH, description=APPROVAL_FILTERS.help, examples=["from:atlas age:>1h"]
+    )
 
 
 class ApprovalQuery(_Filter):

@@ -13,6 +13,9 @@ from functools import cached_property
 
 from pydantic import AfterValidator
 
+from agent_console.domain.errors import WrongId
+from agent_console.domain.ids import Id
+
 FILTER_LENGTH = 500
 
 _TERM = re.compile(r'(?P<no>!?)(?:(?P<name>[A-Za-z_]\w*):)?(?P<value>"(?:[^"\\]|\\["\\])*"|[^\s"]*)(?=\s|$)')
@@ -36,13 +39,18 @@ class Known(StrEnum):
 
 @dataclass(frozen=True)
 class Qualifier:
-    """What can be said before a colon. `listed` are all the values there are, where they are few and known."""
+    """What can be said before a colon. `listed` are all the values there are, where they are few and known.
+
+    `also` is another name that people say for it, `id_of` the kind of id that its values are.
+    """
 
     name: str
     words: str
     listed: tuple[str, ...] = ()
     known: Known = Known.NOWHERE
     is_age: bool = False
+    also: str = ""
+    id_of: type[Id] | None = None
 
     def wrong(self, value: str, negated: bool) -> str | None:
         """What is wrong with this value."""
@@ -52,6 +60,11 @@ class Qualifier:
             return None if _seconds(value) else "an age is such as >1h or <2d (s, m, h, d, w)"
         if self.listed and value.lower() not in self.listed:
             return f"{self.name} is one of: {', '.join(self.listed)}"
+        if self.id_of is not None:
+            try:
+                self.id_of.parse(value)
+            except WrongId as wrong:
+                return wrong.message.rstrip(".")
         return None
 
 
@@ -147,7 +160,7 @@ class Filterable:
     """What words are looked for in."""
 
     def named(self, name: str) -> Qualifier | None:
-        return next((qualifier for qualifier in self.qualifiers if qualifier.name == name), None)
+        return next((one for one in self.qualifiers if name and name in (one.name, one.also)), None)
 
     @property
     def help(self) -> str:
@@ -198,7 +211,7 @@ class Filterable:
             raise FilterMistake(f"something has to follow {name}:", begin)
         if (problem := qualifier.wrong(value, bool(found["no"]))) is not None:
             raise FilterMistake(problem, begin)
-        return Term(name, value.lower() if qualifier.listed else value, bool(found["no"])), found.end()
+        return Term(qualifier.name, value.lower() if qualifier.listed else value, bool(found["no"])), found.end()
 
     def _unknown(self, name: str) -> str:
         names = [qualifier.name for qualifier in self.qualifiers]

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from agent_console.domain.agent_changes import Reason
+from agent_console.domain.filters import FILTER_LENGTH, Filterable, Known, Qualifier
 from agent_console.domain.ids import AgentId, ApprovalId, JobId, MessageId, RunId, ThreadId, UserId
 from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request, Storable
@@ -69,6 +70,19 @@ class RunAsked(Request):
     run_id: RunId
 
 
+_RUN_QUALIFIERS = (
+    Qualifier("status", "its state", listed=tuple(status.value for status in RunStatus), also="state"),
+    Qualifier("agent", "who acts, by name or id", known=Known.AGENTS),
+    Qualifier("age", "since it was asked for, such as >1h or <2d", is_age=True),
+)
+_RUN_WORDS = "the name of its agent and how its error begins"
+THREAD_RUN_FILTERS = Filterable(_RUN_QUALIFIERS, words=_RUN_WORDS)
+RUN_FILTERS = Filterable(
+    (*_RUN_QUALIFIERS, Qualifier("thread", "the thread it acts in, by its thr_ id", id_of=ThreadId)),
+    words=_RUN_WORDS,
+)
+
+
 class RunFilter(PageRequest):
     """Newest first. A page may hold fewer than its limit and still have a next one."""
 
@@ -77,11 +91,24 @@ class RunFilter(PageRequest):
 
 
 class RunQuery(RunFilter):
+    filters: ClassVar[Filterable] = RUN_FILTERS
+
     thread_id: ThreadId | None = Field(None, description="Only runs of this thread.")
+    filter: Annotated[str, RUN_FILTERS.checked] | None = Field(
+        None,
+        max_length=FILTER_LENGTH,
+        description=RUN_FILTERS.help,
+        examples=["status:failed age:<2h"],
+    )
 
 
 class ThreadRunQuery(RunFilter):
+    filters: ClassVar[Filterable] = THREAD_RUN_FILTERS
+
     thread_id: ThreadId
+    filter: Annotated[str, THREAD_RUN_FILTERS.checked] | None = Field(
+        None, max_length=FILTER_LENGTH, description=THREAD_RUN_FILTERS.help, examples=["status:failed agent:atlas"]
+    )
 
 
 class NewRun(Request):

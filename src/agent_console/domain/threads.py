@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from agent_console.domain.filters import FILTER_LENGTH, Filterable, Known, Qualifier
 from agent_console.domain.ids import AgentId, ParticipantId, ThreadId, UserId
 from agent_console.domain.kinds import ParticipantType, Visibility
 from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request, Storable
@@ -50,13 +51,44 @@ class Archived(StrEnum):
     ONLY = "only"
 
 
+class ThreadStatus(StrEnum):
+    OPEN = "open"
+    ARCHIVED = "archived"
+
+
+class WaitsFor(StrEnum):
+    """What keeps a thread from being done."""
+
+    APPROVAL = "approval"
+    RUN = "run"
+
+
+THREAD_FILTERS = Filterable(
+    (
+        Qualifier("status", "open or archived", listed=tuple(one.value for one in ThreadStatus), also="state"),
+        Qualifier("visibility", "who may read it", listed=tuple(one.value for one in Visibility)),
+        Qualifier("agent", "an agent that takes part, by name or id", known=Known.AGENTS),
+        Qualifier("waiting", "what it waits for, approval or run", listed=tuple(one.value for one in WaitsFor)),
+        Qualifier("age", "since it was begun, such as >1h or <2d", is_age=True),
+    ),
+    words="its title",
+)
+
+
 class ThreadQuery(PageRequest):
-    """The threads you may read, newest first."""
+    """The threads you may read, newest first. With a filter a page may hold few, even none, and still go on."""
+
+    filters: ClassVar[Filterable] = THREAD_FILTERS
 
     which: WhichThreads = Field(
         WhichThreads.ALL, description="Those you take part in, those shared with the team, or all you may read."
     )
-    archived: Archived = Field(Archived.NO, description="Whether archived ones are listed too.")
+    archived: Archived = Field(
+        Archived.NO, description="Whether archived ones are listed too; a filter with status: lists them anyway."
+    )
+    filter: Annotated[str, THREAD_FILTERS.checked] | None = Field(
+        None, max_length=FILTER_LENGTH, description=THREAD_FILTERS.help, examples=["agent:atlas waiting:approval"]
+    )
 
 
 class ThreadAsked(Request):

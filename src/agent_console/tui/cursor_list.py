@@ -40,32 +40,35 @@ class CursorList(Generic[ListedRecord]):
         return self._places.get(row_id)
 
     def last_before(self, index: int) -> str | None:
-        """The last joint at this row or above it; None is the top of the list."""
-        above = [joint.place for joint in self.joints if joint.count <= index]
-        return above[-1] if above else None
+        """From where a page with this row has to be asked for, or the next page; None is the top of the list."""
+        if index >= len(self.records) and not self.complete:
+            return self.joints[-1].place if self.joints else None
+        count = max((joint.count for joint in self.joints if joint.count <= index), default=0)
+        # Pages that found nothing leave joints at one row: something may have come between them since.
+        return next((joint.place for joint in self.joints if joint.count == count > 0), None)
 
     def joint_below(self, place: str | None, before: int) -> str | None:
         """The joint that follows a place, if it stands above a row."""
-        begins = self._count_at(place)
-        if begins is None:
+        if (at := self._joints_to(place)) is None:
             return None
-        below = (joint.place for joint in self.joints if begins < joint.count < before)
-        return next(below, None)
+        return next((joint.place for joint in self.joints[at : at + 1] if joint.count < before), None)
 
     def merged(self, after: str | None, page: Page[ListedRecord]) -> "CursorList[ListedRecord]":
-        """Put in a page that was asked for with `after`. What follows its last record is kept."""
-        begins = self._count_at(after)
-        if begins is None:
+        """Put in a page that was asked for with `after`. What follows its last record is kept, and what follows a
+        page that found nothing, until the one after it is there."""
+        at = self._joints_to(after)
+        if at is None:
             # The list was begun anew while the page was on its way: what lies between is not known.
             return self
+        begins = self.joints[at - 1].count if at else 0
         new = {self.row_id(record) for record in page.items}
         before = tuple(record for record in self.records[:begins] if self.row_id(record) not in new)
-        joints = tuple(joint for joint in self.joints if joint.count <= len(before))
+        joints = tuple(joint for joint in self.joints[:at] if joint.count <= len(before))
         records = before + page.items
         if page.next is None:
             return CursorList(records, True, joints)
         joints = (*joints, Joint(len(records), page.next))
-        known = self.index_of(self.row_id(page.items[-1])) if page.items else None
+        known = self.index_of(self.row_id(page.items[-1])) if page.items else begins - 1
         if known is None:
             return CursorList(records, False, joints)
         rest = tuple(record for record in self.records[known + 1 :] if self.row_id(record) not in new)
@@ -73,7 +76,8 @@ class CursorList(Generic[ListedRecord]):
         below = tuple(Joint(j.count + moved, j.place) for j in self.joints if j.count > known + 1)
         return CursorList(records + rest, self.complete and bool(rest), joints + below)
 
-    def _count_at(self, place: str | None) -> int | None:
+    def _joints_to(self, place: str | None) -> int | None:
+        """How many joints there are down to this one."""
         if place is None:
             return 0
-        return next((joint.count for joint in self.joints if joint.place == place), None)
+        return next((at for at, joint in enumerate(self.joints, 1) if joint.place == place), None)

@@ -15,21 +15,21 @@ class FarClock:
     """
 
     def __init__(self) -> None:
-        self._told: tuple[datetime, float] | None = None
+        self._heard: tuple[datetime, float] | None = None
 
     def __call__(self) -> datetime:
-        if self._told is None:
+        if self._heard is None:
             return system_clock()
-        at, since = self._told
+        at, since = self._heard
         return at + timedelta(seconds=monotonic() - since)
 
     def hear(self, at: datetime, asked: float, answered: float) -> None:
         """`at` was the time between two moments of `monotonic`."""
         middle = (asked + answered) / 2
-        if self._told is None or self._is_off(at, middle, (answered - asked) / 2):
-            self._told = (at, middle)
+        if self._heard is None or self._is_off(at, middle, (answered - asked) / 2):
+            self._heard = (at, middle)
 
     def _is_off(self, at: datetime, middle: float, uncertain: float) -> bool:
-        assert self._told is not None
-        known, since = self._told
+        assert self._heard is not None
+        known, since = self._heard
         return abs((at - known).total_seconds() - (middle - since)) > uncertain + STEADY_SECONDS

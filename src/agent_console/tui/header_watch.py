@@ -43,14 +43,14 @@ class HeaderWatch:
 
     def step(self) -> None:
         """One question of each kind at a time."""
-        from agent_console.tui.panes.pane import is_waiting
+        from agent_console.tui.panes.pane import ask, is_waiting
 
         if self._link.status.state is not LinkState.UP:
             return
         asking = {POOL: self._fetch_pool, WAITING: self._fetch_waiting}
         for question in [question for question in self._dirty if not is_waiting(self._app, question)]:
             self._dirty.remove(question)
-            self._app.run_worker(asking[question](), group=question)
+            ask(self._app, question, asking[question])
 
     async def _fetch_pool(self) -> None:
         from agent_console.domain.records import Nothing

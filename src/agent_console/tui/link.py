@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 Opening = Callable[[Callable[[str], None]], "AbstractAsyncContextManager[Repository]"]
 
+
+class NotSent(CannotConnect):
+    """There was no connection, so nothing was asked of the other side and nothing was changed there."""
+
+
+# After these nobody knows what the other side did with what was asked of it, unless it was not sent at all.
+UNSURE = (CannotConnect, DatabaseUnavailable, TimedOut)
+
 # Errors that say something about the other side, not about what was asked of it.
 GONE = (CannotConnect, DatabaseUnavailable, TimedOut, SchemaMismatch, Unauthorized, ConfigError)
 
@@ -58,6 +66,11 @@ class LinkStatus:
 
 
 NOT_YET = LinkStatus(LinkState.STARTING)
+
+
+def is_unsure(error: ConsoleError) -> bool:
+    """Whether what was asked for may have been done, or not."""
+    return isinstance(error, UNSURE) and not isinstance(error, NotSent)
 
 
 def pause_after(failures: int) -> float:
@@ -127,9 +140,9 @@ class Link:
     # What the console asks
 
     async def call(self, operation: "Operation[Asked, Answered]", request: "Asked") -> "Answered":
-        """Ask the other side. While it is gone nothing is sent, so that no change happens unseen."""
+        """Ask the other side. While it is gone nothing is sent, so that no change happens unseen: NotSent."""
         if self._repository is None or self.status.state is not LinkState.UP:
-            raise CannotConnect("There is no connection right now.", hint="It is being restored.")
+            raise NotSent("There is no connection right now.", hint="It is being restored.")
         asked_in = self._times_up
         try:
             answer = await self._repository.call(operation, request)

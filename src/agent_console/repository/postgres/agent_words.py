@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from agent_console.domain.errors import ConsoleError, NotFound, WrongId
+from agent_console.domain.filters import Filter
 from agent_console.domain.ids import AgentId
 from agent_console.domain.safe_text import shortened
 from agent_console.repository.postgres.work import Work
@@ -68,6 +69,26 @@ async def pair_called(
         if word not in found:
             raise no_agent(word)
     return found[from_word], found[to_word]
+
+
+@dataclass(frozen=True)
+class AgentsSaid:
+    """The agents that one qualifier of a filter asks for, and those it does not want."""
+
+    wanted: tuple[AgentId, ...] = ()
+    unwanted: tuple[AgentId, ...] = ()
+
+
+async def agents_said(work: Work, asked: Filter, qualifier: str) -> AgentsSaid:
+    """One that nobody is called is a mistake, not an empty list."""
+    wanted, unwanted = asked.wanted(qualifier), asked.unwanted(qualifier)
+    if not wanted and not unwanted:
+        return AgentsSaid()
+    found = await agents_called(work, (*wanted, *unwanted), deleted_too=True)
+    for word in (*wanted, *unwanted):
+        if word not in found:
+            raise no_agent(word)
+    return AgentsSaid(tuple(found[word].id for word in wanted), tuple(found[word].id for word in unwanted))
 
 
 def no_agent(word: str) -> ConsoleError:

@@ -19,7 +19,9 @@ from agent_console.domain.ids import ApprovalId
 from agent_console.domain.records import Page
 from agent_console.domain.states import ApprovalState
 from agent_console.repository.operations.approvals import APPROVALS_GET, APPROVALS_HISTORY, APPROVALS_LIST
+from agent_console.repository.postgres.approval_filters import ApprovalMatch, approval_match
 from agent_console.repository.postgres.approval_records import LISTED, approval_of, no_approval, with_names
+from agent_console.repository.postgres.filter_terms import AGE
 from agent_console.repository.postgres.thread_access import may_read, thread_access
 from agent_console.repository.postgres.walked_pages import kept_page, last_walked, walked
 from agent_console.repository.postgres.work import Work, answers
@@ -27,26 +29,38 @@ from agent_console.repository.postgres.work import Work, answers
 Query = ApprovalQuery | ApprovalHistoryQuery
 
 
-def waiting(caller: Caller, after: str | None) -> Subquery:
+NO_FILTER = ApprovalMatch()
+
+
+def waiting(caller: Caller, after: str | None, match: ApprovalMatch = NO_FILTER) -> Subquery:
     """Served by approvals_pending_idx. What has expired waits no longer, whether or not it was written down."""
     wanted = select(approvals.c.team_id, *LISTED).where(
         approvals.c.team_id == caller.team_id,
         approvals.c.state == ApprovalState.PENDING.value,
         approvals.c.expires_at > func.now(),
+        *_named(match),
     )
     if after is not None:
         wanted = wanted.where(tuple_(approvals.c.expires_at, approvals.c.id) > _place(after))
     return walked(wanted.order_by(approvals.c.expires_at, approvals.c.id))
 
 
-def decided(caller: Caller, after: str | None) -> Subquery:
-    """Served by approvals_decided_idx."""
+def decided(caller: Caller, after: str | None, match: ApprovalMatch = NO_FILTER) -> Subquery:
+    """Served by approvals_decided_idx. What was asked for after a moment was decided after it too."""
     wanted = select(approvals.c.team_id, *LISTED).where(
-        approvals.c.team_id == caller.team_id, approvals.c.state != ApprovalState.PENDING.value
+        approvals.c.team_id == caller.team_id,
+        approvals.c.state != ApprovalState.PENDING.value,
+        *_named(match),
     )
+    if (seconds := match.asked.younger_than(AGE)) is not None:
+        wanted = wanted.where(approvals.c.decided_at > func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds))
     if after is not None:
         wanted = wanted.where(tuple_(approvals.c.decided_at, approvals.c.id) < _place(after))
     return walked(wanted.order_by(approvals.c.decided_at.desc(), approvals.c.id.desc()))
+
+
+def _named(match: ApprovalMatch) -> list[ColumnElement[bool]]:
+    return [approvals.c.id.in_(match.ids)] if match.ids else []
 
 
 def first_to_expire(rows: Subquery) -> tuple[ColumnElement[Any], ...]:
@@ -57,7 +71,9 @@ def last_decided(rows: Subquery) -> tuple[ColumnElement[Any], ...]:
     return rows.c.decided_at.desc(), rows.c.id.desc()
 
 
-def wanted_approvals(caller: Caller, query: Query, walk: Subquery, *, waits: bool) -> Select[Any]:
+def wanted_approvals(
+    caller: Caller, query: Query, walk: Subquery, match: ApprovalMatch = NO_FILTER, *, waits: bool
+) -> Select[Any]:
     def kept(rows: Subquery) -> ColumnElement[bool]:
         wanted = may_read(caller, rows.c.thread_id)
         if caller.agent_id is not None:
@@ -67,7 +83,7 @@ def wanted_approvals(caller: Caller, query: Query, walk: Subquery, *, waits: boo
         for name in ("thread_id", "from_agent_id", "to_agent_id"):
             if (value := getattr(query, name)) is not None:
                 wanted &= rows.c[name] == value
-        return wanted
+        return wanted & match.holds(caller.team_id, rows)
 
     return kept_page(walk, kept, first_to_expire if waits else last_decided, query.limit)
 
@@ -101,9 +117,10 @@ async def list_decided(work: Work, query: ApprovalHistoryQuery) -> Page[Approval
 async def _page(work: Work, query: Query, *, waits: bool) -> Page[ApprovalListed]:
     if query.thread_id is not None:
         await thread_access(work, query.thread_id)
-    walk = (waiting if waits else decided)(work.caller, query.after)
+    match = await approval_match(work, query.filter, _listed(query))
+    walk = (waiting if waits else decided)(work.caller, query.after, match)
     order = first_to_expire if waits else last_decided
-    page = wanted_approvals(work.caller, query, walk, waits=waits).subquery()
+    page = wanted_approvals(work.caller, query, walk, match, waits=waits).subquery()
     rows = (await work.connection.execute(with_names(page, *order(page)))).mappings().all()
     shown = rows[: query.limit]
     end = shown[-1] if len(rows) > query.limit else await last_walked(work, walk, order)
@@ -111,6 +128,12 @@ async def _page(work: Work, query: Query, *, waits: bool) -> Page[ApprovalListed
     if end is not None:
         following = f"{end['expires_at' if waits else 'decided_at'].isoformat()}/{ApprovalId.of(end['id'])}"
     return Page[ApprovalListed].model_validate({"items": [dict(row) for row in shown], "next": following})
+
+
+def _listed(query: Query) -> frozenset[ApprovalState]:
+    if isinstance(query, ApprovalQuery):
+        return frozenset({query.state})
+    return frozenset(ApprovalState) - {ApprovalState.PENDING}
 
 
 @answers(APPROVALS_GET)

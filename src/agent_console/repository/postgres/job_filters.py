@@ -7,14 +7,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, FromClause, Subquery, and_, or_, select, union_all
 
 from agent_console.database.tables import jobs
-from agent_console.domain.errors import WrongId
 from agent_console.domain.filters import Filter
 from agent_console.domain.ids import JobId, TeamId
 from agent_console.domain.jobs import JOB_FILTERS, JobFilter, JobQuery
 from agent_console.domain.list_order import ListOrder
 from agent_console.domain.states import JobStatus
-from agent_console.repository.postgres.agent_words import agents_called, no_agent
-from agent_console.repository.postgres.filter_terms import either, has_word, ids_of_age, of_age
+from agent_console.repository.postgres.agent_words import agents_said
+from agent_console.repository.postgres.filter_terms import either, ids_of_age, ids_said, of_age, with_words_or_id
 from agent_console.repository.postgres.pages import position
 from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST, walked
 from agent_console.repository.postgres.work import Work
@@ -37,8 +36,7 @@ class JobMatch:
 
     @property
     def ids(self) -> tuple[JobId, ...]:
-        """Words that are the id of a job."""
-        return tuple(job_id for word in self.asked.words if (job_id := _id_in(word)) is not None)
+        return ids_said(self.asked, JobId)
 
     @property
     def states(self) -> tuple[JobStatus, ...]:
@@ -46,40 +44,21 @@ class JobMatch:
 
     def holds(self, rows: FromClause) -> ColumnElement[bool]:
         asked, found = self.asked, rows.c
-        words = (
-            found.id == job_id if (job_id := _id_in(word)) is not None else has_word(word, found.type, found.tool)
-            for word in asked.words
-        )
-        unwanted = (~has_word(word, found.type, found.tool) for word in asked.unwanted_words)
         return and_(
             either(found.status, asked.wanted("status"), asked.unwanted("status")),
             either(found.type, asked.wanted("type"), asked.unwanted("type")),
             either(found.tool, asked.wanted("tool"), asked.unwanted("tool")),
             either(found.agent_id, self.agents, self.not_agents),
             of_age(asked, found.created_at),
-            *words,
-            *unwanted,
+            with_words_or_id(asked, JobId, found.id, found.type, found.tool),
         )
 
 
-def _id_in(word: str) -> JobId | None:
-    try:
-        return JobId.parse(word)
-    except WrongId:
-        return None
-
-
 async def job_match(work: Work, text: str) -> JobMatch:
-    """The filter with its agents looked up; one that nobody is called is a mistake, not an empty list."""
+    """The filter with its agents looked up."""
     asked = JOB_FILTERS.read(text)
-    wanted, unwanted = asked.wanted("agent"), asked.unwanted("agent")
-    if not wanted and not unwanted:
-        return JobMatch(asked)
-    found = await agents_called(work, (*wanted, *unwanted), deleted_too=True)
-    for word in (*wanted, *unwanted):
-        if word not in found:
-            raise no_agent(word)
-    return JobMatch(asked, tuple(found[word].id for word in wanted), tuple(found[word].id for word in unwanted))
+    said = await agents_said(work, asked, "agent")
+    return JobMatch(asked, said.wanted, said.unwanted)
 
 
 def walked_jobs(

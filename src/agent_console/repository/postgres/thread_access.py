@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, TextClause, exists, or_, select, text
+from sqlalchemy import ColumnElement, TextClause, or_, select, text
 
 from agent_console.database.tables import runs, thread_participants, threads
 from agent_console.domain.audit import AuditEvent, audit_action
@@ -20,6 +20,7 @@ from agent_console.domain.ids import ThreadId
 from agent_console.domain.kinds import Visibility
 from agent_console.domain.permissions import Role
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.walked_pages import there_is
 from agent_console.repository.postgres.work import Work
 
 ADMIN_OVERRIDE = audit_action("thread.access.admin_override")
@@ -122,24 +123,29 @@ def may_read(caller: Caller, thread_id: ColumnElement[Any]) -> ColumnElement[boo
     """
     if caller.role is Role.ADMIN:
         return thread_id.is_not(None)
-    member = exists(
-        select(1).where(
-            thread_participants.c.team_id == caller.team_id,
-            thread_participants.c.thread_id == thread_id,
-            thread_participants.c.can_read,
-            _is_caller(caller),
-        )
-    )
+    member = takes_part(caller, thread_id)
     if caller.agent_id is not None:
         return or_(member, _acts_in(caller, thread_id))
-    open_to_all = exists(
-        select(1).where(
+    open_to_all = there_is(
+        select(threads.c.id).where(
             threads.c.team_id == caller.team_id,
             threads.c.id == thread_id,
             threads.c.visibility == Visibility.SHARED.value,
         )
     )
     return or_(member, open_to_all)
+
+
+def takes_part(caller: Caller, thread_id: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether the caller was let in by name, and may read."""
+    return there_is(
+        select(thread_participants.c.id).where(
+            thread_participants.c.team_id == caller.team_id,
+            thread_participants.c.thread_id == thread_id,
+            thread_participants.c.can_read,
+            _is_caller(caller),
+        )
+    )
 
 
 def _is_caller(caller: Caller) -> ColumnElement[bool]:
@@ -151,8 +157,8 @@ def _is_caller(caller: Caller) -> ColumnElement[bool]:
 
 
 def _acts_in(caller: Caller, thread_id: ColumnElement[Any]) -> ColumnElement[bool]:
-    return exists(
-        select(1).where(
+    return there_is(
+        select(runs.c.id).where(
             runs.c.team_id == caller.team_id,
             runs.c.target_agent_id == caller.agent_id,
             runs.c.status.in_(("queued", "running")),

@@ -8,10 +8,11 @@ from agent_console.database.tables import runs, thread_participants, threads, us
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import ThreadId
 from agent_console.domain.permissions import Role
-from agent_console.domain.threads import Archived, Thread, ThreadQuery, WhichThreads
+from agent_console.domain.threads import Thread, ThreadQuery, WhichThreads
+from agent_console.repository.postgres.filter_terms import ids_of_age
 from agent_console.repository.postgres.pages import position
-
-ARCHIVED_ARE = {Archived.NO: (False,), Archived.YES: (False, True), Archived.ONLY: (True,)}
+from agent_console.repository.postgres.thread_filters import ThreadMatch, archived_are
+from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 
 creator = users.alias("creator")
 changer = users.alias("changer")
@@ -25,15 +26,15 @@ SHARED = text("visibility = 'shared'")
 OPEN_RUN = text("runs.ended_at is null")
 
 
-def newest_threads(caller: Caller, query: ThreadQuery) -> Select[Any]:
-    """One page of ids. Each way to be let in gives a page in the order of an index of its own; they are merged."""
-    after = position(query.after, ThreadId)
-    limit = query.limit + 1
+def newest_threads(caller: Caller, query: ThreadQuery, match: ThreadMatch | None = None) -> Select[Any]:
+    """One page of ids. Each way to be let in gives a page in the order of an index of its own; they are merged.
+
+    With a filter it is as many ids as are looked at for one page of what matches.
+    """
+    limit = query.limit + 1 if match is None else WALKED_AT_MOST
 
     def page(ids: Select[Any], key: ColumnElement[Any]) -> Select[Any]:
-        if after is not None:
-            ids = ids.where(key < after)
-        return select(ids.order_by(key.desc()).limit(limit).subquery())
+        return select(going_on(query, match, ids, key).limit(limit).subquery())
 
     def every(archived: bool, *also: Any) -> Select[Any]:
         ids = select(threads.c.id).where(threads.c.team_id == caller.team_id, ARCHIVED[archived], *also)
@@ -67,7 +68,7 @@ def newest_threads(caller: Caller, query: ThreadQuery) -> Select[Any]:
         return page(ids, runs.c.thread_id)
 
     pages: list[Select[Any]] = []
-    for archived in ARCHIVED_ARE[query.archived]:
+    for archived in archived_are(query, match):
         match query.which:
             case WhichThreads.ALL if caller.role is Role.ADMIN:
                 pages += [every(archived)]
@@ -82,6 +83,17 @@ def newest_threads(caller: Caller, query: ThreadQuery) -> Select[Any]:
                 pages += [taking_part(archived), every(archived, SHARED)]
     merged = union(*pages).subquery()
     return select(merged.c.id).order_by(merged.c.id.desc()).limit(limit)
+
+
+def going_on(
+    query: ThreadQuery, match: ThreadMatch | None, ids: Select[Any], key: ColumnElement[Any]
+) -> Select[Any]:
+    """From where the page before ended, newest first; of an age only the stretch that can be of it."""
+    if (after := position(query.after, ThreadId)) is not None:
+        ids = ids.where(key < after)
+    if match is not None:
+        ids = ids.where(*ids_of_age(match.asked, key))
+    return ids.order_by(key.desc())
 
 
 def shown_threads(caller: Caller, ids: Subquery) -> Select[Any]:

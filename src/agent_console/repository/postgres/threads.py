@@ -33,7 +33,10 @@ from agent_console.repository.postgres.approval_endings import withdraw_for_thre
 from agent_console.repository.postgres.locked_thread import locked_access
 from agent_console.repository.postgres.pages import page_of
 from agent_console.repository.postgres.thread_access import thread_access
+from agent_console.repository.postgres.thread_filters import ThreadMatch, archived_are, thread_match
 from agent_console.repository.postgres.thread_lists import newest_threads, shown_threads
+from agent_console.repository.postgres.thread_walks import matching_threads, newest_first, walked_threads
+from agent_console.repository.postgres.walked_pages import last_walked
 from agent_console.repository.postgres.work import Work, answers
 
 Facts = dict[str, str | int | bool | None]
@@ -41,9 +44,24 @@ Facts = dict[str, str | int | bool | None]
 
 @answers(THREADS_LIST)
 async def list_threads(work: Work, query: ThreadQuery) -> Page[Thread]:
+    if query.filter is not None:
+        return await _filtered(work, query, await thread_match(work, query.filter))
     wanted = shown_threads(work.caller, newest_threads(work.caller, query).subquery())
     rows = (await work.connection.execute(wanted)).mappings().all()
     return page_of(Page[Thread], rows, query.limit, ThreadId)
+
+
+async def _filtered(work: Work, query: ThreadQuery, match: ThreadMatch) -> Page[Thread]:
+    if not archived_are(query, match):
+        return Page[Thread](items=())
+    walk = walked_threads(work.caller, query, match)
+    wanted = shown_threads(work.caller, matching_threads(work.caller, query, match, walk).subquery())
+    rows = (await work.connection.execute(wanted)).mappings().all()
+    page = page_of(Page[Thread], rows, query.limit, ThreadId)
+    if page.next is not None:
+        return page
+    end = await last_walked(work, walk, newest_first)
+    return page if end is None else page.model_copy(update={"next": str(ThreadId.of(end["id"]))})
 
 
 @answers(THREADS_GET)

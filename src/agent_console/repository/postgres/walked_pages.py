@@ -27,6 +27,12 @@ def kept_page(walk: Subquery, kept: Kept, order: Ordered, limit: int) -> Select[
     return select(walk).where(kept(walk)).order_by(*order(walk)).limit(limit + 1)
 
 
+def there_is(rows: Select[Any]) -> ColumnElement[bool]:
+    """Whether one is found, looked for row by row of the walk: an `exists` might be answered by reading all there
+    are, which costs as much as there is."""
+    return rows.limit(1).scalar_subquery().is_not(None)
+
+
 async def last_walked(work: Work, walk: Subquery, order: Ordered) -> RowMapping | None:
     """Where the walk ended; None when it came to the end of what there is."""
     end = select(walk).order_by(*order(walk)).offset(WALKED_AT_MOST - 1).limit(1)

@@ -12,19 +12,18 @@ from textual.content import Content
 from textual.widgets import Static
 
 from agent_console.domain.batches import Batch
-from agent_console.domain.errors import CannotConnect, ConsoleError, DatabaseUnavailable, TimedOut
+from agent_console.domain.errors import ConsoleError
 from agent_console.repository.operations.fields import shown_value
 from agent_console.tui.actions import Action
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.batches import Looked, done_in_batches, examples_of
 from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.dialogs.operation_form import DoIt
-from agent_console.tui.link import Link
+from agent_console.tui.link import Link, NotSent, is_unsure
 from agent_console.tui.looks import progress_bar
 
 NOT_KNOWN = "Whether the batch under way was done is not known: see the list."
-# After these nobody knows what the other side did with the last that was asked of it.
-UNSURE = (CannotConnect, DatabaseUnavailable, TimedOut)
+NOT_SENT = "The next batch was not sent: what is left was not touched."
 
 
 class Phase(Enum):
@@ -160,7 +159,7 @@ class BatchDialog(Dialog[bool]):
                     break
                 self._show()
         except ConsoleError as error:
-            self._problem = f"{error}\n{NOT_KNOWN}" if isinstance(error, UNSURE) else str(error)
+            self._problem = "\n".join([str(error), *_what_became_of_it(error)])
         self._go(Phase.STOPPED if more or self._problem else Phase.DONE)
 
     def _go(self, phase: Phase) -> None:
@@ -179,6 +178,12 @@ class BatchDialog(Dialog[bool]):
                 self._show()
             case Phase.ASKING | Phase.STOPPED | Phase.DONE:
                 self.dismiss(self.phase is Phase.DONE)
+
+
+def _what_became_of_it(error: ConsoleError) -> tuple[str, ...]:
+    if isinstance(error, NotSent):
+        return (NOT_SENT,)
+    return (NOT_KNOWN,) if is_unsure(error) else ()
 
 
 def counted(batch: Batch) -> str:

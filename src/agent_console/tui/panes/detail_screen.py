@@ -1,5 +1,6 @@
 """The whole screen for one thing of a list, where there is no room beside the list."""
 
+from functools import partial
 from typing import ClassVar
 
 from textual import work
@@ -16,7 +17,7 @@ from agent_console.tui.link import GONE
 from agent_console.tui.panes.derived import title_of
 from agent_console.tui.panes.detail_part import PartSoFar
 from agent_console.tui.panes.list_kind import ListKind
-from agent_console.tui.panes.pane import is_waiting
+from agent_console.tui.panes.pane import ask, is_waiting
 from agent_console.tui.panes.related import related_bindings
 from agent_console.tui.panes.stacked import StackedScreen
 from agent_console.tui.panes.surroundings import Surroundings
@@ -107,7 +108,7 @@ class DetailScreen(StackedScreen):
             self._fetch()
         for name in [name for name in self._dirty_parts if not is_waiting(self, name)]:
             self._dirty_parts.remove(name)
-            self.run_worker(self._fetch_part(name), group=name)
+            ask(self, name, partial(self._fetch_part, name))
 
     def tick(self) -> None:
         sheet = self.kind.sheet(self._record, self.around.clock(), self._parts.values())

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListGroup:
+    """`title` follows a count; `among` follows "of" where it reads otherwise."""
+
     key: str
     title: str
+    among: str = ""
 
 
 def _nothing_more(_record: object, _now: datetime) -> FactSheet:

@@ -212,7 +212,7 @@ class ListPane(NarrowedPane):
     def _take(self, loaded: ListSoFar[Record]) -> None:
         self._loaded = loaded
         is_first, self._fetched = not self._fetched, True
-        self.table.empty = system_text(self.empty_words)
+        self.table.empty = agent_block(self.empty_words)
         self.table.show(self._rows())
         self._show_heading()
         self._show_side()
@@ -227,9 +227,8 @@ class ListPane(NarrowedPane):
 
     def _heading(self) -> Content:
         count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if self._fetched else "…"
-        group = self.kind.groups[self._group].title
         title = system_text(f"{self.kind.title} ", "bold")
-        shown = title + self.narrowed_words(count, group)
+        shown = title + self.narrowed_words(count, self.kind.groups[self._group])
         if self._fetched and self.is_searching:
             shown += system_text("   searching …", "$text-warning")
         if self.table.marks:
@@ -266,7 +265,8 @@ class ListPane(NarrowedPane):
         )
 
     @on(CursorMoved)
-    def _moved(self) -> None:
+    def _moved(self, message: CursorMoved) -> None:
+        message.stop()
         top = self.table.scroll_offset.y
         if top not in self._fresh or top + self.table.size.height not in self._fresh:
             self._dirty = True

@@ -10,10 +10,11 @@ from agent_console.domain.errors import ConsoleError
 from agent_console.domain.filters import Filterable
 from agent_console.domain.list_order import ListOrder
 from agent_console.domain.records import PAGE_LIMIT_MAX, PageRequest, Record, Request
+from agent_console.domain.safe_text import shortened
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.known_values import known_values
 from agent_console.tui.loaded import ListSoFar, Loaded, LoadedRows
-from agent_console.tui.panes.list_kind import ListKind
+from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.panes.pane import Pane, is_waiting
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import Refused
@@ -120,14 +121,14 @@ class NarrowedPane(Pane):
 
     # What it looks like
 
-    def narrowed_words(self, count: str, group: str) -> Content:
+    def narrowed_words(self, count: str, group: ListGroup) -> Content:
         """How much of what is shown, and from which end."""
         muted = "$foreground-muted"
         if self._filter_text:
-            shown = system_text(f"{count} of {group or 'all'} match ", muted)
+            shown = system_text(f"{count} of {group.among or group.title or 'all'} match ", muted)
             shown += agent_text(self._filter_text, "bold", limit=FILTER_SHOWN)
         else:
-            shown = system_text(f"{count} {group}".rstrip(), muted)
+            shown = system_text(f"{count} {group.title}".rstrip(), muted)
         if self._order is not None:
             shown += system_text(f", {self._order.value} first", muted)
         if self.table.word:
@@ -149,7 +150,9 @@ class NarrowedPane(Pane):
             return self.kind.empty
         if self.is_searching:
             return "Searching …"
-        return "Nothing matches.\n/ changes the filter, Esc clears it."
+        others = ", f shows another group" if len(self.kind.groups) > 1 else ""
+        said = shortened(self._filter_text, FILTER_SHOWN)
+        return f"Nothing matches.\nFiltered by {said}\n/ changes the filter, Esc clears it{others}."
 
     # Keys
 

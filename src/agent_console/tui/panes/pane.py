@@ -1,9 +1,11 @@
 """What the console shows under its number keys, and what it expects of whatever it shows."""
 
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 from textual.containers import Vertical
 from textual.dom import DOMNode
+from textual.worker import Worker
 
 from agent_console.repository.port import Change
 from agent_console.tui.panes.surroundings import Surroundings
@@ -74,6 +76,11 @@ class Pane(Vertical):
 
     def take_focus(self) -> None:
         self.focus()
+
+
+def ask(node: DOMNode, question: str, asking: Callable[[], Coroutine[Any, Any, None]]) -> Worker[None]:
+    """Asked in the node's name; a console that is left before the asking began leaves nothing begun."""
+    return node.run_worker(asking, group=question)
 
 
 def is_waiting(node: DOMNode, question: str) -> bool:

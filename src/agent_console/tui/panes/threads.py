@@ -26,9 +26,9 @@ COLUMNS = (
     Column("age", "Age", 7, align="right", drop=1),
 )
 GROUPS = (
-    ListGroup("all", "you may read"),
-    ListGroup("mine", "you take part in"),
-    ListGroup("shared", "shared with the team"),
+    ListGroup("all", "you may read", among="all you may read"),
+    ListGroup("mine", "you take part in", among="those you take part in"),
+    ListGroup("shared", "shared with the team", among="those shared with the team"),
     ListGroup("archived", "archived"),
 )
 WHICH: dict[str, tuple[WhichThreads, Archived]] = {
@@ -85,7 +85,8 @@ def _query(group: str, limit: int, after: str | None) -> ThreadQuery:
 THREADS = ListKind(
     name="threads",
     title="Threads",
-    topics=frozenset({Topic.THREADS, Topic.MESSAGES}),
+    # What waits in a thread, by which it may be filtered, is told under the other two.
+    topics=frozenset({Topic.THREADS, Topic.MESSAGES, Topic.RUNS, Topic.APPROVALS}),
     columns=COLUMNS,
     newest_first=True,
     list_operation=THREADS_LIST,

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from agent_console.domain.filters import FILTER_LENGTH, Filterable, FilterMistake, Known, Offer, quoted
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.widgets.completing import Completing, TypedBefore
+from agent_console.tui.widgets.pasted_line import PastedLine
 
 OFFERED_AT_MOST = 12
 GAP = 2
@@ -69,7 +70,8 @@ class FilterLine(Vertical):
         self._completing: Completing | None = None
         self._offered = Static(system_text(""), classes="offered")
         self._question = Static(system_text(""), classes="question")
-        self._input = Input(compact=True, max_length=FILTER_LENGTH)
+        self._pasted: PastedLine.Told | None = None
+        self._input = PastedLine(compact=True, max_length=FILTER_LENGTH)
         # A cursor that blinks is sent again and again for nothing.
         self._input.cursor_blink = False
 
@@ -85,6 +87,9 @@ class FilterLine(Vertical):
 
     def open(self, question: str, text: str, filterable: Filterable | None) -> None:
         self._filterable = filterable
+        self._pasted = None
+        # In a filter blanks part what has to match; a word to go to is what was copied, so far as it is a line.
+        self._input.joins = filterable is not None
         self._before.back = 0
         self._question.update(system_text(question, "bold"))
         self._set(text)
@@ -127,18 +132,31 @@ class FilterLine(Vertical):
         self._before.back = 0
         self._show_offer()
 
+    @on(PastedLine.Told)
+    def _was_pasted(self, message: PastedLine.Told) -> None:
+        message.stop()
+        self._pasted = message
+        self._show_offer()
+
+    @property
+    def _remark(self) -> Content | None:
+        """What became of a paste, until something else is typed."""
+        pasted = self._pasted
+        if pasted is None or pasted.value != self._input.value:
+            return None
+        return system_text(pasted.words, "$text-warning")
+
     def _show_offer(self) -> None:
         if self._filterable is None:
-            self._offered.update(
-                system_text("Enter goes to the next row with it; n and N go on", "$foreground-muted")
-            )
+            words = system_text("Enter goes to the next row with it; n and N go on", "$foreground-muted")
+            self._offered.update(self._remark or words)
             return
         self._offer = self._filterable.offer(self._input.value, self._input.cursor_position)
         asked = self._offer.of
         if asked is not None and asked.known not in (Known.NOWHERE, Known.LISTED, *self._known):
             self._known[asked.known] = ()
             self.post_message(self.Asked(asked.known))
-        self._offered.update(self._offer_words())
+        self._offered.update(self._remark or self._offer_words())
 
     def _offer_words(self) -> Content:
         offered = self.offered

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from agent_console.tui.agent_text import system_text
+from agent_console.tui.widgets.pasted_line import PastedLine
 
 
 class PromptLine(Horizontal):
@@ -38,7 +39,7 @@ class PromptLine(Horizontal):
         super().__init__()
         self._asked = ""
         self._question = Static(system_text(""), classes="question")
-        self._input = Input(compact=True)
+        self._input = PastedLine(compact=True)
 
     def compose(self) -> ComposeResult:
         yield self._question
@@ -54,6 +55,11 @@ class PromptLine(Horizontal):
         self._input.value = ""
         self.add_class("open")
         self._input.focus()
+
+    @on(PastedLine.Told)
+    def _was_pasted(self, message: PastedLine.Told) -> None:
+        message.stop()
+        self.notify(system_text(message.words).plain, severity="warning", markup=False)
 
     @on(Input.Submitted)
     def _submitted(self, message: Input.Submitted) -> None:

@@ -13,13 +13,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from agent_console.domain.approvals import Approval, ApprovalAsked, ApprovalListed, Approving, Rejecting
-from agent_console.domain.errors import CannotConnect, ConsoleError, DatabaseUnavailable, TimedOut
+from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import ApprovalId
 from agent_console.repository.operations.approvals import APPROVALS_APPROVE, APPROVALS_GET, APPROVALS_REJECT
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.approve_question import ApproveQuestion
 from agent_console.tui.dialogs.reject_form import ReasonForm
 from agent_console.tui.facts import FactSheet, Heading, Remark, SheetPart
+from agent_console.tui.link import UNSURE, NotSent
 from agent_console.tui.panes.approvals.looks import pair_text, waits
 from agent_console.tui.panes.approvals.offer import GRACE_SECONDS, NO_CONNECTION, in_grace, may_decide
 from agent_console.tui.panes.approvals.sheet import DIGEST_SHOWN, request_parts
@@ -31,8 +32,8 @@ from agent_console.tui.widgets.request_panel import RequestPanel
 MOST = 50
 READING, DECIDING = "reading", "deciding"
 SAID_SHOWN = 300
-UNSURE = (CannotConnect, DatabaseUnavailable, TimedOut)
 NOT_KNOWN = "? not known: the connection was lost while it was decided"
+NOT_SENT = "- not decided: there was no connection, nothing was sent"
 
 
 class Phase(Enum):
@@ -249,6 +250,9 @@ class ApprovalBulkScreen(StackedScreen):
             try:
                 decided = await self._call(asked)
                 self._outcomes[approval_id] = system_text(f"✓ {decided.state.value}", "$text-success")
+            except NotSent:
+                self._outcomes[approval_id] = system_text(NOT_SENT, "$text-warning")
+                break
             except UNSURE:
                 self._outcomes[approval_id] = system_text(NOT_KNOWN, "$text-error")
                 break

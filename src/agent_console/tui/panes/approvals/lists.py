@@ -7,6 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from agent_console.domain.approvals import (
+    APPROVAL_FILTERS,
     BEGINS,
     ApprovalAsked,
     ApprovalHistoryQuery,
@@ -17,6 +18,7 @@ from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import ApprovalId
 from agent_console.domain.records import Page, Record, Request
 from agent_console.domain.spans import ago
+from agent_console.domain.states import ApprovalState
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.operations.approvals import APPROVALS_GET, APPROVALS_HISTORY, APPROVALS_LIST
 from agent_console.repository.port import Topic
@@ -36,13 +38,16 @@ from agent_console.tui.panes.approvals.looks import (
 from agent_console.tui.panes.approvals.offer import may_decide
 from agent_console.tui.panes.approvals.screen import approval_screen
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
-from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.panes.list_pane import PAGES_AT_ONCE, ListPane
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import RecordWanted, ScreenWanted
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 PENDING, DECIDED = "pending", "decided"
-GROUPS = (ListGroup(PENDING, "waiting for a person"), ListGroup(DECIDED, "decided"))
+GROUPS = (
+    ListGroup(PENDING, "waiting for a person", among="those waiting for a person"),
+    ListGroup(DECIDED, "decided", among="those decided"),
+)
 COLUMNS = (
     Column("state", "State", 13, min_width=12),
     Column("pair", "From → to", None, min_width=21, narrow_to=14),
@@ -171,11 +176,26 @@ class ApprovalsPane(ListPane):
         else:
             self.post_message(ScreenWanted(ApprovalBulkScreen(marked, self.around, self._acted)))
 
+    def narrow_to(self, text: str) -> None:
+        """Whoever asks for what was decided, or for what waits, is shown the list in which that is."""
+        wanted = APPROVAL_FILTERS.read(text).wanted("status")
+        pending = {state == ApprovalState.PENDING for state in wanted}
+        if self.around.up and len(pending) == 1 and self._shows_pending not in pending:
+            self._group = (self._group + 1) % len(self.kind.groups)
+            if text == self.filter_text:
+                self.begin_anew()
+        super().narrow_to(text)
+
     async def _fetch(self, after: str | None, limit: int) -> None:
-        """A page begins where an earlier one ended, perhaps far above what is looked at: then there is a next."""
+        """A page begins where an earlier one ended, perhaps far above what is looked at: then there is a next.
+
+        Where little matches there are many of them; what lies far below is asked for by whoever goes there.
+        """
         place: str | None = after
         await self._fetch_page(place, limit)
-        while (place := self._below(place)) is not None:
+        for _ in range(PAGES_AT_ONCE):
+            if (place := self._below(place)) is None:
+                return
             await self._fetch_page(place, limit)
 
     def _below(self, place: str | None) -> str | None:

@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from agent_console.domain.approvals import Approval, ApprovalListed, Approving
-from agent_console.domain.errors import CannotConnect, ConsoleError, DatabaseUnavailable, TimedOut
+from agent_console.domain.errors import ConsoleError
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.permissions import GRANTS, Permission
 from agent_console.domain.records import Record
@@ -15,6 +15,7 @@ from agent_console.repository.operations.approvals import APPROVALS_APPROVE
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.approve_question import ApproveQuestion
 from agent_console.tui.dialogs.reject_form import RejectForm
+from agent_console.tui.link import NotSent, is_unsure
 from agent_console.tui.panes.approvals.looks import pair_text, waits
 from agent_console.tui.panes.approvals.offer import APPROVE, GRACE_SECONDS, ONE_MOMENT, REJECT
 from agent_console.tui.panes.approvals.reading import ApprovalReading
@@ -27,9 +28,8 @@ from agent_console.tui.wanted import ScreenWanted
 
 DECIDING = "deciding"
 SAID_SHOWN = 300
-# After these nobody knows what the other side did with the decision.
-UNSURE = (CannotConnect, DatabaseUnavailable, TimedOut)
 NOT_KNOWN = "Whether your decision arrived is not known; it is looked up as soon as the connection is back."
+NOT_SENT = "Your decision was not sent: there is no connection right now."
 NOT_ARRIVED = "Your decision did not arrive: as of now it still waits."
 CHANGED = "It has changed under your eyes. Read it again."
 PASTED = "Pasted text decides nothing."
@@ -161,8 +161,8 @@ class ApprovalScreen(ApprovalReading):
         """What became of it is looked up, never guessed."""
         self._asking = False
         self._was_refused = True
-        self._unsure = isinstance(error, UNSURE)
-        words = NOT_KNOWN if self._unsure else str(error)
+        self._unsure = is_unsure(error)
+        words = NOT_KNOWN if self._unsure else NOT_SENT if isinstance(error, NotSent) else str(error)
         self._told = agent_text(words, "$text-error", limit=SAID_SHOWN)
         self.look_again()
 

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.panes.audit.filters import HINT
+from agent_console.tui.widgets.pasted_line import PastedLine
 
 
 class AuditFilterLine(Vertical):
@@ -36,7 +37,7 @@ class AuditFilterLine(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self._input = Input(compact=True)
+        self._input = PastedLine(compact=True)
         self._told = Static(system_text(HINT, "$foreground-muted"))
 
     def compose(self) -> ComposeResult:
@@ -54,6 +55,11 @@ class AuditFilterLine(Vertical):
 
     def refuse(self, why: str) -> None:
         self._told.update(agent_text(why, "$text-error", limit=300))
+
+    @on(PastedLine.Told)
+    def _was_pasted(self, message: PastedLine.Told) -> None:
+        message.stop()
+        self._told.update(system_text(message.words, "$text-warning"))
 
     @on(Input.Submitted)
     def _submitted(self, message: Input.Submitted) -> None:

@@ -15,8 +15,8 @@ from agent_console.repository.operations.routes import ROUTES_APPLY
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.dialogs.operation_form import DoIt
 from agent_console.tui.facts import FactSheet, Remark
+from agent_console.tui.link import is_unsure
 from agent_console.tui.panes.pane import is_waiting
-from agent_console.tui.panes.routes.editor import UNSURE
 from agent_console.tui.panes.routes.files import UNCHANGED, read_policy_file
 from agent_console.tui.panes.routes.form import NO_CONNECTION, NO_REASON, RouteForm
 from agent_console.tui.panes.routes.plan import plan_sheet, refusal_sheet
@@ -130,7 +130,7 @@ class ApplyScreen(RouteForm):
             self._refused(error)
             self._see.focus()
         except ConsoleError as error:
-            self.tell(f"{error} {NOT_KNOWN}" if isinstance(error, UNSURE) else str(error))
+            self.tell(f"{error} {NOT_KNOWN}" if is_unsure(error) else str(error))
         else:
             words = f"Applied: {done.created:,} added, {done.updated:,} changed, {done.deleted:,} removed."
             self.app.notify(system_text(words).plain, markup=False)

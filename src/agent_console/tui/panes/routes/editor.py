@@ -5,7 +5,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
 
-from agent_console.domain.errors import CannotConnect, Conflict, ConsoleError, DatabaseUnavailable, TimedOut
+from agent_console.domain.errors import Conflict, ConsoleError
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.route_replays import Replay, RouteQuestion
@@ -21,6 +21,7 @@ from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.operation_form import DoIt
 from agent_console.tui.facts import FactSheet, Heading, Remark, SheetPart
+from agent_console.tui.link import UNSURE, is_unsure
 from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.routes.choice import SaveIt
 from agent_console.tui.panes.routes.draft import (
@@ -44,8 +45,6 @@ CURRENT = "current"
 REPLAYING = "replaying"
 SAVING = "saving"
 NOT_KNOWN = "Whether it was saved is not known: look at the route before you try again."
-# After these nobody knows what the other side did with the last that was asked of it.
-UNSURE = (CannotConnect, DatabaseUnavailable, TimedOut)
 
 
 class RouteEditor(RouteForm):
@@ -265,7 +264,7 @@ class RouteEditor(RouteForm):
             self._dirty = True
         except ConsoleError as error:
             self._dirty = True
-            self.tell(f"{error} {NOT_KNOWN}" if isinstance(error, UNSURE) else str(error))
+            self.tell(f"{error} {NOT_KNOWN}" if is_unsure(error) else str(error))
         else:
             self.app.notify(system_text(done).plain, markup=False)
             self.leave()

@@ -26,6 +26,7 @@ from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import Refused
 from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.detail import DetailPanel
+from agent_console.tui.widgets.pasted_line import PastedLine
 from agent_console.tui.widgets.policy_matrix import Grid, Pair, PolicyMatrix, Side
 
 LOOKING = "looking"
@@ -59,7 +60,9 @@ class MatrixLook(Vertical):
         # Held rather than looked up: an answer may come when the screen is already being taken down.
         self.matrix = PolicyMatrix(empty=system_text("Loading …"))
         self._heading_line = ChangingLine(classes="heading")
-        self.filter = Input(classes="filter", compact=True, placeholder="names, from:name to:name policy:asks")
+        self.filter = PastedLine(
+            classes="filter", compact=True, placeholder="names, from:name to:name policy:asks"
+        )
         self._pair_line = ChangingLine(classes="pair")
         self._side = DetailPanel(classes="side")
         self._legend: Content = LEGEND
@@ -250,6 +253,11 @@ class MatrixLook(Vertical):
     def action_unfilter(self) -> None:
         self.filter.value = ""
         self._leave_filter()
+
+    @on(PastedLine.Told)
+    def _was_pasted(self, message: PastedLine.Told) -> None:
+        message.stop()
+        self.notify(system_text(message.words).plain, severity="warning", markup=False)
 
     @on(Input.Submitted)
     def _leave_filter(self) -> None:
