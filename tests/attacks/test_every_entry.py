@@ -137,7 +137,7 @@ async def test_a_secret_that_was_put_anywhere_comes_out_nowhere(
     }
     assert {place for place, text in places.items() for secret in known if secret in text} == set()
     assert minted_secrets_stored(fleet, known - {canary}) == []
-    said = [line for (line,) in fleet.execute(SAID)]
+    said = [str(line) for (line,) in fleet.execute(SAID)]
     assert (len(said) > 20, [line for line in said if canary in line]) == (True, [])
 
 

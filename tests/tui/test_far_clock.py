@@ -30,8 +30,8 @@ def test_a_slow_answer_moves_nothing_and_a_wrong_clock_is_put_right() -> None:
     clock.hear(told, 100.0, 100.0)
 
     clock.hear(told + timedelta(seconds=3), 100.0, 110.0)
-    after_a_slow_answer = clock._told
+    after_a_slow_answer = clock._heard
     clock.hear(told + timedelta(seconds=60), 120.0, 120.2)
 
     assert after_a_slow_answer == (told, 100.0)
-    assert clock._told == (told + timedelta(seconds=60), 120.1)
+    assert clock._heard == (told + timedelta(seconds=60), 120.1)
