@@ -10,6 +10,9 @@ from agent_console.repository.operations import OPERATIONS
 from agent_console.repository.postgres.repository import Backend
 from agent_console.server.app import build_app
 
+# One process for all of them: each would make the description anew.
+pytestmark = pytest.mark.xdist_group("described")
+
 Entry = dict[str, Any]
 
 

@@ -66,7 +66,7 @@ class LooksRight(Protocol):
 
 
 class LooksRightInTurn(Protocol):
-    """The same for one console that is led from place to place: by each picture's name, the keys that lead there."""
+    """The same for one console that is led from place to place: by a picture's name, the keys that lead there."""
 
     def __call__(self, app: App[None], sizes: Sizes, places: Mapping[str, tuple[str, ...]]) -> bool: ...
 
