@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, func, insert, literal, or_, select, update
+from sqlalchemy import Row, Select, delete, func, literal, or_, select, update
 
 from agent_console.database.tables import (
-    a2a_route_versions,
     a2a_routes,
     agent_connectors,
     agent_runtime,
@@ -50,15 +49,18 @@ from agent_console.repository.operations.agents import (
     AGENTS_RESUME,
     AGENTS_REVOKE,
 )
+from agent_console.repository.operations.threads import RIGHTS_REVOKED
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.agents import get_agent
 from agent_console.repository.postgres.approval_endings import withdraw_for_agent
 from agent_console.repository.postgres.release import close_sessions, release_jobs
+from agent_console.repository.postgres.route_changes import Change, standing, write
 from agent_console.repository.postgres.work import Work, answers
 from agent_console.repository.postgres.worker_tokens import end_worker_tokens
 
 Facts = Mapping[str, str | int | bool | None]
+DELETED = "agent deleted"
 DELETABLE = (Lifecycle.STOPPED, Lifecycle.ERROR)
 
 
@@ -227,13 +229,14 @@ async def delete_agent(work: Work, asked: AgentAsked) -> Agent:
     agent = await locked_agent(work, asked.agent_id, refuse_references=True)
     await _require_deletable(work, agent)
     last = await shown(work, asked.agent_id)
+    # Before the routes, whose end would close what waits in the name of a policy that nobody changed.
+    await withdraw_for_agent(work, asked.agent_id, agent.at)
     facts = {
         "sessions": await close(work, asked.agent_id, "the agent was deleted"),
         "jobs": await release(work, asked.agent_id, "the agent was deleted"),
-        "routes": await _remove_routes(work, asked.agent_id),
-        "memberships": await _leave_threads(work, asked.agent_id),
+        "routes": await _remove_routes(work, asked.agent_id, agent.at),
+        "memberships": await _leave_threads(work, asked.agent_id, agent.at),
     }
-    await withdraw_for_agent(work, asked.agent_id, agent.at)
     await end_worker_tokens(work, agent.worker_id)
     team_id = work.caller.team_id
     await work.connection.execute(
@@ -275,36 +278,32 @@ async def _require_deletable(work: Work, agent: Row[Any]) -> None:
         )
 
 
-async def _remove_routes(work: Work, agent_id: AgentId) -> int:
-    """Routes go, their history gets a last line each."""
-    gone = (
-        delete(a2a_routes)
-        .where(
-            a2a_routes.c.team_id == work.caller.team_id,
-            or_(a2a_routes.c.from_agent_id == agent_id, a2a_routes.c.to_agent_id == agent_id),
-        )
-        .returning(a2a_routes)
-    )
-    routes = (await work.connection.execute(gone)).all()
-    if routes:
-        kept = ("team_id", "from_agent_id", "to_agent_id", "policy", "notes")
-        last = {"removed": True, "reason": "agent deleted", "changed_by_user_id": work.caller.user_id}
-        versions = [
-            {name: getattr(route, name) for name in kept}
-            | {"route_id": route.id, "version": route.version + 1}
-            | last
-            for route in routes
-        ]
-        await work.connection.execute(insert(a2a_route_versions), versions)
+async def _remove_routes(work: Work, agent_id: AgentId, at: datetime) -> int:
+    """Its routes go as any route does: the history of each gets a last version, and the trail an act."""
+    own = or_(a2a_routes.c.from_agent_id == agent_id, a2a_routes.c.to_agent_id == agent_id)
+    routes = await standing(work, own)
+    await write(work, [Change(route.pair, route, None) for route in routes], at, DELETED)
     return len(routes)
 
 
-async def _leave_threads(work: Work, agent_id: AgentId) -> int:
-    left = await work.connection.execute(
-        delete(thread_participants).where(
+async def _leave_threads(work: Work, agent_id: AgentId, at: datetime) -> int:
+    """Each thread's own trail tells that it left."""
+    gone = (
+        delete(thread_participants)
+        .where(
             thread_participants.c.team_id == work.caller.team_id,
             thread_participants.c.participant_type == ParticipantType.AGENT.value,
             thread_participants.c.agent_id == agent_id,
         )
+        .returning(thread_participants.c.id, thread_participants.c.thread_id)
     )
-    return left.rowcount
+    left = (await work.connection.execute(gone)).all()
+    facts = {"user_id": None, "agent_id": str(agent_id)}
+    events = [
+        AuditEvent(RIGHTS_REVOKED, "participant", str(row.id), facts, reason=DELETED, thread_id=row.thread_id)
+        for row in left
+    ]
+    await audit.append_all(work, events, at)
+    for row in left:
+        work.announce(Topic.THREADS, row.thread_id)
+    return len(left)

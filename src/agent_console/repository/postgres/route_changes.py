@@ -95,12 +95,13 @@ async def alone(work: Work) -> datetime:
 
 
 async def standing(work: Work, *where: Any, lock: bool = True) -> list[Standing]:
-    """With the lock no deletion of an agent takes a route away meanwhile."""
+    """With the lock no deletion of an agent takes a route away meanwhile. They are locked in the order of their
+    ids, so that two deletions never wait for each other."""
     names = ("id", "from_agent_id", "to_agent_id", "policy", "notes", "version")
     wanted = select(*(a2a_routes.c[name] for name in names)).where(
         a2a_routes.c.team_id == work.caller.team_id, *where
     )
-    rows = await work.connection.execute(wanted.with_for_update() if lock else wanted)
+    rows = await work.connection.execute(wanted.order_by(a2a_routes.c.id).with_for_update() if lock else wanted)
     return [
         Standing(row.id, row.from_agent_id, row.to_agent_id, RoutePolicy(row.policy), row.notes, row.version)
         for row in rows
