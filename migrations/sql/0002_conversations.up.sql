@@ -141,6 +141,7 @@ create table runs (
 );
 create unique index runs_idempotency_uq on runs (team_id, idempotency_key) where idempotency_key is not null;
 create index runs_open_idx on runs (team_id, thread_id) where ended_at is null;
+create index runs_in_vain_idx on runs (team_id, ended_at) where status in ('failed', 'cancelled', 'timeout');
 create index runs_parent_idx on runs (team_id, parent_run_id);
 create index runs_request_idx on runs (team_id, thread_id, request_digest, seq desc) where request_digest is not null;
 create index runs_seq_idx on runs (team_id, seq desc);
@@ -244,6 +245,7 @@ create table approvals (
 create index approvals_decided_idx on approvals (team_id, decided_at desc, id desc) where state <> 'pending';
 create unique index approvals_idempotency_uq on approvals (team_id, idempotency_key) where idempotency_key is not null;
 create index approvals_pair_idx on approvals (team_id, from_agent_id, to_agent_id) where state = 'pending';
+create index approvals_parent_idx on approvals (team_id, parent_run_id) where state = 'pending' and parent_run_id is not null;
 create index approvals_pending_idx on approvals (team_id, expires_at, id) where state = 'pending';
 create index approvals_pending_thread_idx on approvals (team_id, thread_id) where state = 'pending';
 create index approvals_request_idx on approvals (team_id, thread_id, request_digest, id desc) where request_digest is not null;

@@ -7,10 +7,12 @@ import pytest
 
 from agent_console.domain.delegation import DelegationState
 from agent_console.domain.ids import RunId
-from agent_console.domain.runs import Run, RunAsked
+from agent_console.domain.runs import Run, RunAsked, RunCancelling
 from agent_console.domain.states import RunStatus
-from agent_console.repository.operations.runs import RUNS_GET
-from agent_console.repository.postgres.duty_approvals import EXPIRE_APPROVALS
+from agent_console.domain.working import CancelAcknowledged, Claim, JobDone, JobFailed
+from agent_console.repository.operations.runs import RUNS_CANCEL, RUNS_GET
+from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_ACKNOWLEDGE, JOBS_COMPLETE, JOBS_FAIL
+from agent_console.repository.postgres.duty_approvals import END_APPROVALS
 from agent_console.repository.postgres.duty_queue import TEND_JOBS
 from agent_console.repository.postgres.duty_runs import END_OVERDUE_RUNS
 from agent_console.repository.postgres.repository import Backend
@@ -99,9 +101,49 @@ async def test_an_approval_nobody_decided_expires_once(crew: Callers, backend: B
     fleet.execute("update approvals set expires_at = expires_at - interval '1 minute'")
     await asks(atlas, fleet, thread_id, key="later")
 
-    ended = await asyncio.gather(*(EXPIRE_APPROVALS.round(backend) for _ in range(4)))
+    ended = await asyncio.gather(*(END_APPROVALS.round(backend) for _ in range(4)))
 
     assert sum(rows or 0 for rows in ended) == len(over)
     assert trail(fleet, "approval.%") == [("approval.expire", "agent-console", "block")] * len(over)
     assert (await asks(atlas, fleet, thread_id, key="k0")).state is DelegationState.EXPIRED
     assert (await asks(atlas, fleet, thread_id, key="later")).state is DelegationState.WAITING
+
+
+@pytest.mark.parametrize("how", ["timeout", "cancelled", "failed", "succeeded"])
+async def test_a_request_is_withdrawn_when_the_run_that_asked_ends_in_vain(
+    crew: Callers, backend: Backend, fleet: Fleet, how: str
+) -> None:
+    """One that ended well asked for something that may still be done without it."""
+    ole, thread_id = await crew.person(OLE), add_thread(fleet)
+    let_in(fleet, thread_id, "atlas", write=True)
+    add_route(fleet, "atlas", "beacon", "requires_human_approval")
+    run, atlas = await started(ole, fleet, thread_id), await crew.agent("atlas")
+    (job,) = (await atlas.call(CLAIMS_TAKE, Claim(auto_start=True, allowed_types=("agent_run",)))).jobs
+    asked = await asks(atlas, fleet, thread_id, parent=run.id, key="once")
+    assert await END_APPROVALS.round(backend) == 0
+
+    match how:
+        case "timeout":
+            fleet.execute("update jobs set look_at = now() - interval '1 second' where id = %s", job.id)
+            fleet.execute(OVER)
+            await TEND_JOBS.round(backend)
+        case "cancelled":
+            await ole.call(RUNS_CANCEL, RunCancelling(run_id=run.id, reason="not needed"))
+            await atlas.call(JOBS_ACKNOWLEDGE, CancelAcknowledged(job_id=job.id, attempt=job.attempt))
+        case "failed":
+            failed = JobFailed(job_id=job.id, attempt=job.attempt, error="no disk", retryable=False)
+            await atlas.call(JOBS_FAIL, failed)
+        case _:
+            await atlas.call(JOBS_COMPLETE, JobDone(job_id=job.id, attempt=job.attempt))
+    ended = await END_APPROVALS.round(backend)
+
+    over = await seen(crew, run.id)
+    again = await asks(atlas, fleet, thread_id, key="once", parent=run.id)
+    assert over.status.value == how
+    assert asked.state is DelegationState.WAITING
+    if how == "succeeded":
+        assert (ended, again.state, trail(fleet, "approval.%")) == (0, DelegationState.WAITING, [])
+    else:
+        assert (ended, again.state) == (1, DelegationState.WITHDRAWN)
+        assert trail(fleet, "approval.%") == [("approval.withdraw", "agent-console", "block")]
+        assert await END_APPROVALS.round(backend) == 0

@@ -15,7 +15,7 @@ from agent_console.domain.permissions import Role
 from agent_console.domain.runs import RunQuery
 from agent_console.domain.states import RunStatus
 from agent_console.repository.postgres.approval_lists import decided, waiting, wanted_approvals
-from agent_console.repository.postgres.duty_approvals import TEAMS_WITH_EXPIRED
+from agent_console.repository.postgres.duty_approvals import TEAMS_WITH_EXPIRED, TEAMS_WITH_RUNS_OVER
 from agent_console.repository.postgres.duty_runs import TEAMS_WITH_OVERDUE
 from agent_console.repository.postgres.run_lists import newest_runs, wanted_runs
 from agent_console.repository.postgres.traces import runs_of_trace, waits_of_trace
@@ -33,13 +33,14 @@ ID = "(lpad(to_hex(1900000000000 + n), 12, '0') || '7000a000' || lpad(to_hex(n),
 RUNS = f"""
     insert into runs (team_id, id, thread_id, requested_by_type, requested_by_user_id, target_agent_id, trace_id,
                       status, ended_at, deadline_at)
-    select %s, {ID}, %s, 'human', %s, %s, gen_random_uuid(), 'succeeded', now(), now()
+    select %s, {ID}, %s, 'human', %s, %s, gen_random_uuid(),
+           case when n %% 2 = 0 then 'succeeded' else 'failed' end, now() - interval '1 day', now()
       from generate_series(1, {ROWS}) as n
 """
 APPROVALS = f"""
     insert into approvals (team_id, id, thread_id, from_agent_id, to_agent_id, route_id, route_version, trace_id,
-                           envelope, digest, state, expires_at, decided_at)
-    select %s, {ID}, %s, %s, %s, {ID}, 1, gen_random_uuid(), '{{}}', repeat('0', 64),
+                           parent_run_id, envelope, digest, state, expires_at, decided_at)
+    select %s, {ID}, %s, %s, %s, {ID}, 1, gen_random_uuid(), {ID}, '{{}}', repeat('0', 64),
            case when n %% 2 = 0 then 'pending' else 'expired' end, now() + n * interval '1 minute',
            case when n %% 2 = 1 then now() - n * interval '1 second' end
       from generate_series(1, {ROWS}) as n
@@ -145,7 +146,11 @@ def test_a_trace_reads_its_own_runs_and_nothing_else(crowd: Fleet, connection: C
     assert "approvals_trace_idx" in plans[1]
 
 
-@pytest.mark.parametrize("duty", [TEAMS_WITH_EXPIRED, TEAMS_WITH_OVERDUE], ids=["approvals", "runs"])
+@pytest.mark.parametrize(
+    "duty",
+    [TEAMS_WITH_EXPIRED, TEAMS_WITH_RUNS_OVER, TEAMS_WITH_OVERDUE],
+    ids=["approvals", "approvals of runs that ended", "runs"],
+)
 def test_a_round_of_a_duty_with_nothing_to_do_reads_next_to_nothing(
     crowd: Fleet, connection: Connection, duty: object
 ) -> None:

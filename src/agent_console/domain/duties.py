@@ -37,7 +37,7 @@ SEALS = DutyRule("seals", 0.5, "Seals the acts of the audit trail into the chain
 AUDIT_AHEAD = DutyRule("audit_ahead", 3600.0, "Makes the months of the audit trail that lie ahead.")
 AUDIT_MONTHS = DutyRule("audit_months", 3600.0, "Drops months of the audit trail that no team keeps any longer.")
 RUNS = DutyRule("runs", 1.0, "Ends runs whose deadline is over while their job still waits.")
-APPROVALS = DutyRule("approvals", 2.0, "Ends approvals that nobody decided in time.")
+APPROVALS = DutyRule("approvals", 2.0, "Ends approvals that nobody decided in time, or whose run is over.")
 
 DUTY_RULES = (SILENCE, REST, JOBS, COUNTS, HISTORY, SEALS, AUDIT_AHEAD, AUDIT_MONTHS, RUNS, APPROVALS)
 

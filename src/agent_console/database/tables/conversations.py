@@ -286,6 +286,11 @@ runs = Table(
         *("team_id", "thread_id", "request_digest", text("seq desc")),
         postgresql_where=text("request_digest is not null"),
     ),
+    Index(
+        "runs_in_vain_idx",
+        *("team_id", "ended_at"),
+        postgresql_where=text("status in ('failed', 'cancelled', 'timeout')"),
+    ),
     Index("runs_parent_idx", "team_id", "parent_run_id"),
     Index("runs_trace_idx", "team_id", "trace_id", "seq"),
     Index("runs_unfinished_idx", "team_id", "deadline_at", postgresql_where=text("ended_at is null")),

@@ -152,6 +152,11 @@ approvals = Table(
         postgresql_where=text("state = 'pending'"),
     ),
     Index(
+        "approvals_parent_idx",
+        *("team_id", "parent_run_id"),
+        postgresql_where=text("state = 'pending' and parent_run_id is not null"),
+    ),
+    Index(
         "approvals_request_idx",
         *("team_id", "thread_id", "request_digest", text("id desc")),
         postgresql_where=text("request_digest is not null"),

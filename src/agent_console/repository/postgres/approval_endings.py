@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent_console.database.tables import approvals
+from agent_console.database.tables import approvals, runs
 from agent_console.domain.audit import Actor, AuditEvent, Fact
 from agent_console.domain.ids import AgentId, ApprovalId, TeamId, ThreadId
 from agent_console.domain.kinds import Decision
-from agent_console.domain.states import ApprovalState
+from agent_console.domain.states import ApprovalState, RunStatus
 from agent_console.repository.operations.approvals import (
     APPROVAL_EXPIRED,
     APPROVAL_SUPERSEDED,
@@ -24,6 +24,8 @@ from agent_console.repository.postgres.notices import Notice
 from agent_console.repository.postgres.work import Work
 
 AT_ONCE = 500
+# A run that ended well may have asked for more than it waited for; what any other one asked for nobody wants.
+ENDED_IN_VAIN = (RunStatus.FAILED.value, RunStatus.CANCELLED.value, RunStatus.TIMEOUT.value)
 
 TOLD = tuple(
     approvals.c[name] for name in ("id", "thread_id", "from_agent_id", "to_agent_id", "digest", "route_version")
@@ -40,7 +42,19 @@ class Ending:
 EXPIRED = Ending(ApprovalState.EXPIRED, APPROVAL_EXPIRED, "nobody decided in time")
 ARCHIVED = Ending(ApprovalState.WITHDRAWN, APPROVAL_WITHDRAWN, "the thread was archived")
 AGENT_GONE = Ending(ApprovalState.WITHDRAWN, APPROVAL_WITHDRAWN, "one of the agents was revoked or deleted")
+RUN_OVER = Ending(ApprovalState.WITHDRAWN, APPROVAL_WITHDRAWN, "the run that asked ended before it was decided")
 ROUTE_CHANGED = Ending(ApprovalState.SUPERSEDED, APPROVAL_SUPERSEDED, "the route between the agents was changed")
+
+# By the key of runs, for each that waits.
+ITS_RUN_IS_OVER = (
+    select(runs.c.id)
+    .where(
+        runs.c.team_id == approvals.c.team_id,
+        runs.c.id == approvals.c.parent_run_id,
+        runs.c.status.in_(ENDED_IN_VAIN),
+    )
+    .exists()
+)
 
 
 def facts_of(row: Row[Any]) -> dict[str, Fact]:

@@ -34,7 +34,9 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.approval_endings import (
     AGENT_GONE,
     EXPIRED,
+    ITS_RUN_IS_OVER,
     ROUTE_CHANGED,
+    RUN_OVER,
     Ending,
     end_approvals,
     facts_of,
@@ -153,6 +155,8 @@ async def _refused(work: Work, held: _Held, asked: Deciding) -> Settled[Approval
         return await _too_late(work, held)
     if row.expires_at <= held.clock:
         return await _ended(work, held, EXPIRED)
+    if await _nobody_waits(work, held):
+        return await _ended(work, held, RUN_OVER)
     if asked.digest_seen != row.digest:
         return await _blocked(
             work,
@@ -179,6 +183,12 @@ async def _refused(work: Work, held: _Held, asked: Deciding) -> Settled[Approval
         )
         return await _blocked(work, held, "four_eyes", own)
     return None
+
+
+async def _nobody_waits(work: Work, held: _Held) -> bool:
+    of_this = approvals.c.team_id == work.caller.team_id, approvals.c.id == held.id
+    found = await work.connection.execute(select(approvals.c.id).where(*of_this, ITS_RUN_IS_OVER))
+    return found.first() is not None
 
 
 def _require_undecided(found: Row[Any]) -> None:

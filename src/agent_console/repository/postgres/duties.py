@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
 
-from agent_console.repository.postgres.duty_approvals import EXPIRE_APPROVALS
+from agent_console.repository.postgres.duty_approvals import END_APPROVALS
 from agent_console.repository.postgres.duty_audit_months import MAKE_AUDIT_MONTHS, PRUNE_AUDIT
 from agent_console.repository.postgres.duty_declared import Duty
 from agent_console.repository.postgres.duty_queue import KEEP_COUNTS, PRUNE_JOBS, TEND_JOBS
@@ -34,7 +34,7 @@ DUTIES: tuple[Duty, ...] = (
     MAKE_AUDIT_MONTHS,
     PRUNE_AUDIT,
     END_OVERDUE_RUNS,
-    EXPIRE_APPROVALS,
+    END_APPROVALS,
 )
 
 
