@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.agent.processes import alive, children_of
 from tests.agent.stage import Stage, until
 from tests.agent.test_registering import token
-from tests.agent.test_stopping import HEEDS_NOTHING, pids_in
+from tests.agent.test_stopping import HEEDS_NOTHING, WITH_CHILD, pids_in
 from tests.cli.program import environment
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "count_files.sh"
@@ -101,6 +103,45 @@ async def test_the_first_signal_drains_and_the_second_ends_at_once(stage: Stage,
     given_back = "select status, attempt, agent_id from jobs where id = %s"
     assert stage.fleet.execute(given_back, job_id) == [("queued", 1, None)]
     assert {child.pid for child in children_of(os.getpid())} <= before
+
+
+@pytest.mark.parametrize("script", [WITH_CHILD, HEEDS_NOTHING], ids=["heeds TERM", "ignores TERM"])
+async def test_whoever_kills_an_agent_ends_its_programs_too(stage: Stage, tmp_path: Path, script: str) -> None:
+    job_id = await stage.enqueue()
+    words = ("--grace", "0.2", "--", "/bin/sh", "-c", script.format(file=tmp_path / "pids"))
+
+    async with running(stage, tmp_path, *words) as process:
+        pids = await pids_in(tmp_path / "pids")
+        (watch,) = {child.pid for child in children_of(process.pid)} - set(pids)
+        process.kill()
+        await ended(process)
+
+        await until(lambda: not any(alive(pid) for pid in (*pids, watch)))
+    assert stage.status(job_id) == "running"
+
+
+async def test_a_watch_that_was_killed_is_followed_by_one_that_knows_all_of_it(
+    stage: Stage, tmp_path: Path
+) -> None:
+    """The first job runs on while the second one begins."""
+    await stage.enqueue(payload={"file": "first"}, priority=1)
+    script = f'file={tmp_path}/$(sed "s/[^a-z]*file[^a-z]*//; s/[^a-z]//g"); ' + WITH_CHILD.format(file="$file")
+
+    async with running(stage, tmp_path, "--concurrency", "2", "--", "/bin/sh", "-c", script) as process:
+        pids = await pids_in(tmp_path / "first")
+        (watch,) = {child.pid for child in children_of(process.pid)} - set(pids)
+        os.kill(watch, signal.SIGKILL)
+        await stage.enqueue(payload={"file": "second"})
+        pids += await pids_in(tmp_path / "second")
+        await until(lambda: len(watches(process.pid, pids)) == 1)
+        process.kill()
+        await ended(process)
+
+        await until(lambda: not any(alive(pid) for pid in pids))
+
+
+def watches(agent: int, programs: list[int]) -> set[int]:
+    return {child.pid for child in children_of(agent) if alive(child.pid)} - set(programs)
 
 
 async def test_a_drain_waits_for_the_job_that_runs(stage: Stage, tmp_path: Path) -> None:

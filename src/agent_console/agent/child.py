@@ -33,6 +33,10 @@ class Child:
         self._pipes = (out, err)
         self.out, self.err = out.reader, err.reader
 
+    @property
+    def group(self) -> int:
+        return self._process.pid
+
     async def wait(self) -> int:
         """The exit code of the leader; negative when a signal ended it."""
         return await self._process.wait()
@@ -46,7 +50,7 @@ class Child:
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+            os.killpg(self.group, number)
 
     async def bury(self) -> None:
         """Kill what is left of the group and reap all of it."""
@@ -60,7 +64,7 @@ class Child:
     def _reap(self) -> bool:
         """Orphans of the group are ours to reap when this is the first process of a container."""
         try:
-            os.waitpid(-self._process.pid, os.WNOHANG)
+            os.waitpid(-self.group, os.WNOHANG)
         except ChildProcessError:
             return False
         return True

@@ -5,6 +5,7 @@ import json
 import signal
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -15,6 +16,7 @@ from agent_console.agent.hiding import HiddenSecrets
 from agent_console.agent.job import JobContext
 from agent_console.agent.lines import Lines
 from agent_console.agent.outcome import Done, JobFailure
+from agent_console.agent.program_watch import ProgramWatch
 from agent_console.agent.said import (
     EventSaid,
     Form,
@@ -37,13 +39,15 @@ MESSAGES_WAITING = 100
 class Command:
     """A handler that starts a program for each job.
 
-    `key` is given to the program only when it is set; without `tells_output` its plain lines stay here.
+    `key` is given to the program only when it is set; without `tells_output` its plain lines stay here. With a
+    `watch` the program ends even when this process is killed.
     """
 
     words: tuple[str, ...]
     url: str
     key: str | None = None
     tells_output: bool = True
+    watch: ProgramWatch | None = None
 
     async def __call__(self, job: JobContext) -> Done:
         asked = await job.message()
@@ -53,7 +57,8 @@ class Command:
         except (OSError, ValueError) as error:
             reason = f"{self.words[0]} can't be started: {error}"
             raise JobFailure(reason, code="not_started", retryable=True) from error
-        return await _Conversation(job, child, tells_output=self.tells_output).held()
+        with nullcontext() if self.watch is None else self.watch.over(child.group):
+            return await _Conversation(job, child, tells_output=self.tells_output).held()
 
 
 @dataclass

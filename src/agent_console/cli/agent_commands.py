@@ -127,6 +127,7 @@ def run_command(load: Load) -> Callable[..., None]:
         def run() -> int:
             from agent_console.agent import Agent
             from agent_console.agent.pace import Pace
+            from agent_console.agent.program_watch import ProgramWatch
             from agent_console.agent.running import Command
 
             server = server_of(url, load)
@@ -142,10 +143,10 @@ def run_command(load: Load) -> Callable[..., None]:
                 pace=Pace.polling(poll),
                 ca_file=server.ca_file,
             )
-            handler = Command(words, server.url, key if pass_key else None, tells_output=events)
-            for known in job_type or (None,):
-                agent.handle(known)(handler)
-            with _told():
+            with ProgramWatch(grace) as watch, _told():
+                handler = Command(words, server.url, key if pass_key else None, tells_output=events, watch=watch)
+                for known in job_type or (None,):
+                    agent.handle(known)(handler)
                 wait_for(agent.run())
             return INTERRUPTED if agent.left_at_once else 0
 
