@@ -36,6 +36,15 @@ async def test_lines_are_joined_to_one_filter_and_of_words_to_find_the_first_is_
         assert "pasted" not in shown_text(app)
         app.post_message(events.Paste("x" * FILTER_LENGTH))
         await says(app, f"Nothing was pasted: the line takes {FILTER_LENGTH} characters at most.")
+        # Of more than fits the first line is a filter; the rest was meant for something else.
+        await press(pilot, "ctrl+u")
+        await paste(app, "type:report\n" + "aynr3q\n" * FILTER_LENGTH, "type:report")
+        await says(app, f"{FILTER_LENGTH + 1} lines don't fit into one: only the first was kept.")
+        await press(pilot, "ctrl+u")
+        app.post_message(events.Paste("x" * (FILTER_LENGTH + 1) + "\ntype:report"))
+        await says(app, f"Nothing was pasted: the line takes {FILTER_LENGTH} characters at most.")
+        assert isinstance(app.focused, Input)
+        assert app.focused.value == ""
         await press(pilot, "escape", "ctrl+f")
         await paste(app, "report\ncrawl\nmore", "report")
         await says(app, "3 lines were pasted: only the first was kept.")

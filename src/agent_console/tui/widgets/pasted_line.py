@@ -11,9 +11,10 @@ def pasted_lines(text: str) -> tuple[str, ...]:
 
 
 class PastedLine(Input):
-    """Several lines become one, joined by blanks where it `joins`; else the first of them is kept.
+    """Several lines become one, joined by blanks where it `joins` and they fit; else the first of them is kept.
 
-    Whatever was not taken as it was pasted is told to whoever shows the line, never passed over.
+    A line that is too long is not taken at all: cut off, it would ask for something else. Whatever was not taken
+    as it was pasted is told to whoever shows the line, never passed over.
     """
 
     joins = True
@@ -32,17 +33,27 @@ class PastedLine(Input):
         lines = pasted_lines(event.text)
         if not lines:
             return
-        if len(lines) == 1:
-            kept, words = event.text.strip("\r\n"), ""
-        elif self.joins:
-            kept = " ".join(lines)
-            words = f"{len(lines):,} lines were pasted: they are joined to one."
-        else:
-            kept = lines[0]
-            words = f"{len(lines):,} lines were pasted: only the first was kept."
-        start, end = sorted(self.selection)
-        if self.max_length and len(self.value) - (end - start) + len(kept) > self.max_length:
+        kept, words = self._one_of(lines) if len(lines) > 1 else (event.text.strip("\r\n"), "")
+        if not self._has_room_for(kept):
             words = f"Nothing was pasted: the line takes {self.max_length:,} characters at most."
-        self.replace(kept, start, end)
+        self.replace(kept, *self._replaced)
         if words:
             self.post_message(self.Told(words, self.value))
+
+    def _one_of(self, lines: tuple[str, ...]) -> tuple[str, str]:
+        """What several lines become, and what is said of that."""
+        joined = " ".join(lines)
+        if not self.joins:
+            return lines[0], f"{len(lines):,} lines were pasted: only the first was kept."
+        if not self._has_room_for(joined):
+            return lines[0], f"{len(lines):,} lines don't fit into one: only the first was kept."
+        return joined, f"{len(lines):,} lines were pasted: they are joined to one."
+
+    @property
+    def _replaced(self) -> tuple[int, int]:
+        start, end = sorted(self.selection)
+        return start, end
+
+    def _has_room_for(self, text: str) -> bool:
+        start, end = self._replaced
+        return not self.max_length or len(self.value) - (end - start) + len(text) <= self.max_length
