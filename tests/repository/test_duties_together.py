@@ -38,6 +38,7 @@ LEASES_END = """
        set lease_expires_at = now() - interval '1 second', look_at = now() - interval '1 second'
      where status in ('assigned', 'running')
 """
+JOBS_DONE_BY = "select 1 from duty_rounds where duty = 'jobs' and done_by like %s"
 HELD = "select count(*) from jobs where status in ('assigned', 'running')"
 PENDING = "select count(*) from approvals where state = 'pending'"
 UNSEALED = "select (select count(*) from audit_log) - (select count(*) from audit_seals)"
@@ -114,9 +115,8 @@ async def test_when_one_is_stopped_or_killed_the_other_goes_on(fleet: Fleet, tmp
         other.kill()
         let_approvals_expire(fleet, 4)
         await until(lambda: fleet.one(PENDING) == 0)
-        await until(
-            lambda: str(fleet.one("select done_by from duty_rounds where duty = 'jobs'")).endswith(f":{one.pid}")
-        )
+        # Two servers that have only just begun may not have come to the jobs before one of them was killed.
+        await until(lambda: fleet.execute(JOBS_DONE_BY, f"%:{one.pid}") != [])
 
     assert fleet.execute(EXPIRIES) == [(7, 7)]
 
