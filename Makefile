@@ -39,7 +39,7 @@ run: $(VENV)/.run ## open the console on an embedded database with an example fl
 	@$(BIN)/agent-console demo
 
 test: programs check ## everything that must hold
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 # Journeys need a terminal and an SSH server, others PgBouncer and a clock that lies. Where they can't be installed, those tests say so.
 programs:

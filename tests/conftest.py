@@ -15,6 +15,7 @@ from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable
 from tests.support.compiled_once import compile_once
 from tests.support.fleet import AT, Fleet
 from tests.support.lending import Lending
+from tests.support.long_first import turn
 from tests.support.one_way import kept
 from tests.support.parsed_once import parse_once
 
@@ -46,6 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if staying:
         config.hook.pytest_deselected(items=staying)
         items[:] = [item for item in items if item in going]
+    items.sort(key=turn)
 
 
 def pytest_collection_finish() -> None:

@@ -29,8 +29,12 @@ def server(request: pytest.FixtureRequest, postgres: Cluster) -> Iterator[Cluste
         yield running
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Who needs the same server, or the same filled database, works in one process: each is made once."""
+    """Who needs the same server, or the same filled database, works in one process: each is made once.
+
+    Before xdist asks for the groups, which it does first of all where only this folder is run.
+    """
     for item in items:
         if FOLDER not in item.path.parents or item.get_closest_marker("xdist_group") is not None:
             continue

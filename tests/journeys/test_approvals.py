@@ -4,8 +4,9 @@ import pytest
 
 from tests.journeys.still_fleet import VERA, ask_to_approve, begun_by, console_of, leave, open_first_request
 from tests.support.fleet import Fleet
+from tests.support.long_first import JOURNEYS
 
-pytestmark = pytest.mark.xdist_group("journeys")
+pytestmark = pytest.mark.xdist_group(JOURNEYS)
 
 ENDED = "select state::text from approvals where decided_by_user_id = %s order by decided_at limit 2"
 

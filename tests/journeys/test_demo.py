@@ -10,8 +10,9 @@ import pytest
 
 from tests.journeys.terminal import Terminal, terminal, wait_until
 from tests.support.clusters import reachable_folder
+from tests.support.long_first import JOURNEYS_OF_THE_DEMO
 
-pytestmark = pytest.mark.xdist_group("journeys")
+pytestmark = pytest.mark.xdist_group(JOURNEYS_OF_THE_DEMO)
 
 # Bounds with room for a machine that stands still for seconds: the figures themselves are measured in bench/.
 FIRST_FRAME_WITHIN = 15.0

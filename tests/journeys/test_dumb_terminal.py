@@ -6,8 +6,9 @@ from tests.journeys.still_fleet import QUIET, place
 from tests.journeys.terminal import terminal
 from tests.support.clusters import reachable_folder
 from tests.support.fleet import Fleet
+from tests.support.long_first import JOURNEYS
 
-pytestmark = pytest.mark.xdist_group("journeys")
+pytestmark = pytest.mark.xdist_group(JOURNEYS)
 
 
 def test_a_dumb_terminal_gets_the_plain_status(story: Fleet) -> None:

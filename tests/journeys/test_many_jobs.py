@@ -7,8 +7,9 @@ import pytest
 from tests.journeys.still_fleet import console_of, leave
 from tests.journeys.terminal import Terminal, wait_until
 from tests.support.fleet import Fleet
+from tests.support.long_first import JOURNEYS
 
-pytestmark = pytest.mark.xdist_group("journeys")
+pytestmark = pytest.mark.xdist_group(JOURNEYS)
 
 MANY = 10_000
 CANCELLED = (

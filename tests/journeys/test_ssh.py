@@ -19,8 +19,9 @@ from tests.journeys.still_fleet import (
 from tests.journeys.terminal import CONSOLE, Terminal, terminal, wait_until
 from tests.support.clusters import reachable_folder
 from tests.support.fleet import Fleet
+from tests.support.long_first import JOURNEYS
 
-pytestmark = pytest.mark.xdist_group("journeys")
+pytestmark = pytest.mark.xdist_group(JOURNEYS)
 
 WAITING = "select count(*) from approvals where state = 'pending'"
 LOST = 255

@@ -17,8 +17,9 @@ from tests.journeys.still_fleet import (
 )
 from tests.journeys.terminal import wait_until
 from tests.support.fleet import Fleet
+from tests.support.long_first import JOURNEYS
 
-pytestmark = pytest.mark.xdist_group("journeys")
+pytestmark = pytest.mark.xdist_group(JOURNEYS)
 
 WAITING_FOR_THE_ROW = """
     select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
