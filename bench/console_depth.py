@@ -89,7 +89,8 @@ def go_to_jobs(program: PtyProgram) -> None:
 
 def go_to_thread(program: PtyProgram) -> None:
     program.press("4")
-    program.bytes_until(THREAD)
+    # Beside its detail the list has no room for the whole title.
+    program.bytes_until(THREAD.split(",", maxsplit=1)[0])
     # The one with the newest message may stand anywhere: it is found by its name.
     program.press("\x06")
     program.bytes_until("Find")

@@ -12,6 +12,8 @@ ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
 MOUSE_PIXELS_OFF = "\x1b[?1016l"
 HANDED_OVER_SECONDS = 0.0002
 """As long as the thread that writes needs to be under way; sixty frames a second lose a hundredth to it."""
+HANDED_OVER_TRIES = 40
+"""On a busy machine it needs longer; a line that takes nothing any more is not waited for."""
 
 
 class ConsoleDriver(LinuxDriver):
@@ -42,7 +44,11 @@ class ConsoleDriver(LinuxDriver):
         follows a key, such as the detail of the row the cursor went to, would be worked out first.
         """
         super().flush()
-        sleep(HANDED_OVER_SECONDS)
+        for _ in range(HANDED_OVER_TRIES):
+            sleep(HANDED_OVER_SECONDS)
+            if self._writer_thread is None or not self._writer_thread._queue.qsize():
+                # Taken: with the interpreter in its hands it goes on until the terminal has it.
+                return
 
     def stop_application_mode(self) -> None:
         if self._mouse_pixels:

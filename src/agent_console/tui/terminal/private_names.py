@@ -143,4 +143,6 @@ ATTRIBUTES = (
     PrivateAttribute("textual.dom:DOMNode", "_bindings", "the keys of one widget"),
     PrivateAttribute(_SCREEN, "_compositor", "to paint what lies in front only"),
     PrivateAttribute(_DRIVER, "_mouse_pixels", "a mode Textual sets and never unsets"),
+    PrivateAttribute(_DRIVER, "_writer_thread", "whether a frame is on its way"),
+    PrivateAttribute("textual.drivers._writer_thread:WriterThread", "_queue", "what it has not taken yet"),
 )
