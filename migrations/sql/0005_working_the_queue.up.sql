@@ -489,8 +489,9 @@ begin
         end if;
 
         if wanted > 0 and cardinality(p_lanes) > 0 then
-            -- A few more are looked at than are wanted, and many more if others are taking all of those just now.
-            reach := wanted + 32;
+            -- Some more are looked at than are wanted, because another batch may be taking the first of them just now,
+            -- and many more if others are taking all of those.
+            reach := wanted + least(wanted, 30) + 2;
             loop
                 looked_at := array(
                     select c.id

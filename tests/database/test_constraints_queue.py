@@ -80,7 +80,6 @@ def test_a_collection_waits_once_for_each_tool(team: Team) -> None:
 ONLY_ONE = (
     param("lanes", ("key",), "lanes_key_uq"),
     param("jobs", ("id",), "jobs_pkey", marks=mark.rule("R003-1")),
-    param("job_events", ("id",), "job_events_pkey", marks=mark.rule("R001-17")),
     param("job_results", ("job_id", "attempt"), "job_results_attempt_uq"),
     param("queue_counts", ("lane_id", "status"), "queue_counts_pkey"),
     param("queue_tallies", ("came_from", "went_to"), "queue_tallies_pkey"),

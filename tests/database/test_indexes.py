@@ -149,7 +149,7 @@ LISTS = (
     param(f"jobs where {MINE} and tool = 'report' order by id desc", "jobs_tool_idx"),
     param(f"jobs where {MINE} and collection_id = {ONE} order by id desc", "jobs_collection_idx"),
     param(f"jobs where {MINE} and parent_job_id = {ONE}", "jobs_parent_idx"),
-    param(f"job_events where {MINE} and job_id = {ONE} and seq > 7 order by seq", "job_events_job_seq_idx"),
+    param(f"job_events where {MINE} and job_id = {ONE} and seq > 7 order by seq", "job_events_pkey"),
     param(
         f"job_events where {MINE} and job_id = {ONE} and level <> 'info' and level = 'error' order by seq",
         "job_events_worse_idx",

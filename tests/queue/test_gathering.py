@@ -198,3 +198,22 @@ async def test_who_comes_back_while_two_workers_end_together_is_served() -> None
     async with asyncio.timeout(10):
         answers = await both
     assert [*answers] == [["atlas 0", "atlas 1"], ["beacon 0"]]
+
+
+async def test_a_crowd_is_shared_by_those_who_are_free_and_a_few_are_not() -> None:
+    book = Book()
+    book.open.clear()
+    gathering = Gatherer(book.answer, at_once=2, crowd=6)
+
+    async def batches_of(callers: int) -> list[int]:
+        book.batches.clear()
+        book.open.clear()
+        asking = [asyncio.create_task(gathering.add("team", f"{n}", f"{n}")) for n in range(callers)]
+        await until(lambda: sum(map(len, book.batches)) == callers)
+        book.open.set()
+        await asyncio.gather(*asking)
+        return [len(batch) for batch in book.batches]
+
+    assert await batches_of(6) == [6]
+    assert await batches_of(8) == [8]
+    assert await batches_of(32) == [16, 16]

@@ -102,6 +102,6 @@ def test_a_page_of_a_story_costs_a_page(crowded: tuple[Fleet, Connection], statu
 
     plan = explain(connection, story(fleet.team_id(), query))
 
-    assert "job_events_job_seq_idx" in plan, plan
+    assert "job_events_pkey" in plan, plan
     given = re.findall(r"on job_events.*?\(actual[^)]*rows=([\d.]+) loops=(\d+)\)", plan)
     assert sum(float(rows) * int(loops) for rows, loops in given) <= query.limit + 1, plan

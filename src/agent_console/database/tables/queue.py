@@ -199,9 +199,8 @@ job_events = Table(
     Column("attempt", Integer),
     user_ref("created_by_user_id"),
     created(),
-    keyed("job_events"),
+    PrimaryKeyConstraint("team_id", "job_id", "seq", name="job_events_pkey"),
     points("job_events", "job_id", "jobs", on_delete="CASCADE"),
-    Index("job_events_job_seq_idx", "team_id", "job_id", "seq"),
     Index("job_events_worse_idx", "team_id", "job_id", "seq", postgresql_where=text("level <> 'info'")),
 )
 

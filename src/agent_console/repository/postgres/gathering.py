@@ -30,10 +30,11 @@ class _Waiting(Generic[Item, Answer]):
 
 @dataclass(eq=False)
 class _Line(Generic[Item, Answer]):
-    """Who waits in one group, and the tasks that work for it."""
+    """Who waits in one group, the tasks that work for it, and how many of those have a batch in hand."""
 
     waiting: "deque[_Waiting[Item, Answer]]" = field(default_factory=deque)
     workers: "set[asyncio.Task[None]]" = field(default_factory=set)
+    in_hand: int = 0
 
     def take(self, limit: int) -> "list[_Waiting[Item, Answer]]":
         """The next batch. Of two items with one key the second waits: a statement writes a row once."""
@@ -57,7 +58,8 @@ class Gatherer(Generic[Group, Item, Answer]):
     There is no timer: the first item is done at once, and whatever comes while it is being done makes the
     next batch. A batch that fails as a whole is done again one by one, so that nobody pays for another's
     mistake; only when the database itself is away is everyone told so. When more than `crowd` are waiting (by
-    default more than one batch takes) another worker helps.
+    default more than one batch takes) another worker helps, and they share those who wait: as many of them as are
+    `busy`, for whom it matters more to be served soon than to be served in turn.
     """
 
     def __init__(
@@ -67,11 +69,13 @@ class Gatherer(Generic[Group, Item, Answer]):
         at_most: int = AT_MOST,
         at_once: int = AT_ONCE,
         crowd: int | None = None,
+        busy: Callable[[Item], bool] = lambda _: True,
     ) -> None:
         self._do = do
         self._at_most = at_most
         self._at_once = at_once
         self._crowd = at_most if crowd is None else crowd
+        self._busy = busy
         self._lines: defaultdict[Group, _Line[Item, Answer]] = defaultdict(_Line)
 
     async def add(self, group: Group, key: Hashable, item: Item) -> Answer:
@@ -85,8 +89,16 @@ class Gatherer(Generic[Group, Item, Answer]):
             worker.add_done_callback(line.workers.discard)
         return await waiting.answer
 
+    def _share(self, line: _Line[Item, Answer]) -> int:
+        """How many one worker takes. A crowd is shared with the workers that are free: while the database works
+        for some of them this process answers the others, where all together would wait for each by turns."""
+        crowds = sum(self._busy(waiting.item) for waiting in line.waiting) // max(1, self._crowd)
+        shares = max(1, min(self._at_once - line.in_hand, crowds))
+        return min(self._at_most, -(-len(line.waiting) // shares))
+
     async def _work(self, group: Group, line: _Line[Item, Answer]) -> None:
-        while batch := line.take(self._at_most):
+        while batch := line.take(self._share(line)):
+            line.in_hand += 1
             try:
                 await self._do_batch(group, batch)
             except Exception as error:
@@ -97,6 +109,8 @@ class Gatherer(Generic[Group, Item, Answer]):
                 for waiting in (*batch, *line.waiting):
                     waiting.fail(TimedOut("The program is stopping."))
                 raise
+            finally:
+                line.in_hand -= 1
         # At once, not when the task is seen to have ended: who comes between the two would wait for nobody.
         line.workers -= {asyncio.current_task()}
         if not line.waiting and self._lines.get(group) is line and not line.workers:

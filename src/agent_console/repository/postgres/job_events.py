@@ -21,7 +21,7 @@ WORSE = {
 
 
 def story(team_id: TeamId, query: JobEventQuery) -> Select[Any]:
-    """One page in the order of job_events_job_seq_idx or job_events_worse_idx, with the names of the writers."""
+    """One page in the order of job_events_pkey or job_events_worse_idx, with the names of the writers."""
     lines = select(job_events).where(job_events.c.team_id == team_id, job_events.c.job_id == query.job_id)
     if query.after_seq is not None:
         lines = lines.where(job_events.c.seq > query.after_seq)

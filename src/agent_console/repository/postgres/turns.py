@@ -14,9 +14,9 @@ from agent_console.repository.postgres.gathering import Gatherer
 from agent_console.repository.postgres.lane_book import LaneBook, Routing
 from agent_console.repository.postgres.queue_connections import QueueConnections
 
-# While the database works on one batch, this process is idle: with so many waiting it prepares another.
-CROWD = 3
-AT_ONCE = 6
+# While the database works on one batch, this process answers another. More than two wait for each other's commits.
+CROWD = 6
+AT_ONCE = 2
 
 # Where the waiting jobs of each lane begin.
 Floors = dict[LaneId, tuple[int, UUID]]
@@ -118,7 +118,9 @@ class Turns:
         self._connections = connections
         self._book = book
         self._announcer = announcer
-        self._gatherer = Gatherer[Routing, Turn, Taken](self._take, at_once=AT_ONCE, crowd=CROWD)
+        self._gatherer = Gatherer[Routing, Turn, Taken](
+            self._take, at_once=AT_ONCE, crowd=CROWD, busy=_ends_something
+        )
 
     async def take(self, routing: Routing, turn: Turn) -> Taken:
         return await self._gatherer.add(routing, turn.agent_id, turn)
@@ -159,6 +161,11 @@ class Turns:
 
     async def close(self) -> None:
         await self._gatherer.close()
+
+
+def _ends_something(turn: Turn) -> bool:
+    """Whoever only asks for work is served in turn, since there may not be enough for all."""
+    return turn.finish is not None
 
 
 def begins_of(floors: Floors) -> dict[str, object]:
