@@ -160,6 +160,20 @@ def test_what_no_index_knows_is_asked_of_a_bounded_number(
     assert rows_touched(plan) <= 3 * LOOKED_AT, plan
 
 
+@pytest.mark.rule("R002-118")
+def test_a_page_is_newest_first_whichever_way_the_seals_are_found(trail: Fleet, connection: Connection) -> None:
+    """As long as a trail is young, the planner reads all seals into a hash and looks the acts up in it."""
+    admin, query = caller(trail), AuditQuery(limit=500)
+    for way in ("enable_nestloop", "enable_mergejoin"):
+        connection.exec_driver_sql(f"set local {way} = off")
+
+    page = connection.execute(with_seals(newest_acts(admin, query, window(admin, query, 0, None)))).mappings()
+
+    seqs = [row["seq"] for row in page]
+    assert len(seqs) == 501
+    assert seqs == sorted(seqs, reverse=True)
+
+
 def test_a_part_of_the_tail_costs_its_length(trail: Fleet, connection: Connection) -> None:
     acts = sealed_acts(caller(trail), AuditFilter(), ACTS // 2, ACTS // 2 + LOOKED_AT, 100)
 

@@ -85,11 +85,17 @@ def _place(caller: Caller, act: FromClause, value: ColumnElement[Any]) -> Column
 
 
 def with_seals(page: Select[Any]) -> Select[Any]:
-    """A page of acts, each with its place in the chain, which audit_seals_audit_uq knows."""
+    """A page of acts, each with its place in the chain, which audit_seals_audit_uq knows.
+
+    Ordered once more: what a join puts together comes in whichever order it was found, and in a young trail that
+    is the order of a hash.
+    """
     acts = page.subquery("acts")
     sealed = and_(audit_seals.c.team_id == acts.c.team_id, audit_seals.c.audit_id == acts.c.id)
-    return select(acts, audit_seals.c.position, func.encode(audit_seals.c.hash, "hex").label("seal")).select_from(
-        acts.outerjoin(audit_seals, sealed)
+    return (
+        select(acts, audit_seals.c.position, func.encode(audit_seals.c.hash, "hex").label("seal"))
+        .select_from(acts.outerjoin(audit_seals, sealed))
+        .order_by(acts.c.seq.desc())
     )
 
 
