@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
-import uvicorn
 from fastapi import FastAPI
 
 from agent_console.domain.secrets import Secret
+from agent_console.server.leaving import LeavingServer
 from agent_console.server.listening import address_of, http_config, listening_socket
 from tests.support.fleet import Fleet
 
@@ -20,7 +20,7 @@ SECONDS = 60
 async def served(app: FastAPI, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Yields the server's address."""
     listening = listening_socket("127.0.0.1", 0)
-    server = uvicorn.Server(http_config(app, tls))
+    server = LeavingServer(http_config(app, tls))
     running = asyncio.create_task(server.serve(sockets=[listening]))
     try:
         yield address_of(listening, "http" if tls is None else "https")

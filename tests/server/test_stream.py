@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -9,6 +10,7 @@ from starlette.types import Message
 
 from agent_console.domain.ids import JobId, ThreadId
 from agent_console.server.event_stream import EventStream, event
+from agent_console.server.leaving import Leaving
 from tests.support.conversations import OWNER, add_thread, say
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
@@ -96,7 +98,8 @@ async def test_who_takes_nothing_any_more_is_let_go(monkeypatch: pytest.MonkeyPa
         if message["type"] == "http.response.body":
             await asyncio.Event().wait()
 
+    app = SimpleNamespace(state=SimpleNamespace(leaving=Leaving(lambda: None)))
     async with asyncio.timeout(60):
-        await stream({"type": "http"}, never, stuck)
+        await stream({"type": "http", "app": app}, never, stuck)
 
     assert closed.is_set()

@@ -19,6 +19,7 @@ from agent_console.server.bad_credentials import BadCredentials
 from agent_console.server.client_address import TrustedProxies
 from agent_console.server.description import DescribedApp
 from agent_console.server.failures import ERROR_RESPONSES, add_failures, answer
+from agent_console.server.leaving import Leaving
 from agent_console.server.limits import BodyLimit
 from agent_console.server.metrics import add_metrics
 from agent_console.server.open_at_once import OpenAtOnce, StreamLimit
@@ -99,6 +100,7 @@ def build_app(
     app.state.backend = backend
     app.state.trusted_proxies = TrustedProxies.of(trusted_proxies)
     app.state.bad_credentials = BadCredentials()
+    app.state.leaving = Leaving(backend.queue.waiting.let_go)
     app.state.pace = Pace()
     app.state.credential_buckets = Buckets()
     app.state.address_buckets = Buckets()

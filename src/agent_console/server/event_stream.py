@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agent_console.server.attended import until_gone
+from agent_console.server.leaving import Leaving
 
 # Whoever takes nothing for so long is gone, whatever their connection says.
 STUCK_SECONDS = 30.0
@@ -28,7 +29,7 @@ def event(name: str, data: str, *, id: int | None = None) -> str:
 
 
 class EventStream(Response):
-    """Sends what a generator of events gives, and closes it when the client is gone.
+    """Sends what a generator of events gives, and closes it when the client is gone or the server stops.
 
     `first` was asked of it already, so that a refusal could still become an answer of its own.
     """
@@ -45,9 +46,10 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gone = asyncio.create_task(until_gone(receive))
+        leaving: Leaving = scope["app"].state.leaving
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            with suppress(TimeoutError):
+            with suppress(TimeoutError), leaving.telling(gone.cancel):
                 await self._send_all(send, gone)
                 await _send(send, "", more=False)
         finally:

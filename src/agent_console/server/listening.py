@@ -21,8 +21,10 @@ from agent_console.server.access_log import Write
 from agent_console.server.allowed import Allowed
 from agent_console.server.app import DEFAULT_ALLOWED, build_app
 from agent_console.server.bounded_http import BoundedHttp
+from agent_console.server.leaving import LeavingServer
 
-STREAMS_END_SECONDS = 2
+# Everybody who waits has been told by then; this is for answers that take long.
+LAST_ANSWERS_SECONDS = 5
 
 
 def is_loopback(host: str) -> bool:
@@ -87,7 +89,7 @@ def http_config(app: FastAPI, tls: ssl.SSLContext | None = None) -> uvicorn.Conf
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=STREAMS_END_SECONDS,
+        timeout_graceful_shutdown=LAST_ANSWERS_SECONDS,
         ssl_context_factory=None if tls is None else lambda _config, _usual: tls,
     )
 
@@ -123,7 +125,7 @@ def serve(
         allowed=allowed,
         access_log=access_log,
     )
-    server = uvicorn.Server(http_config(app, tls))
+    server = LeavingServer(http_config(app, tls))
 
     def stop() -> None:
         server.should_exit = True

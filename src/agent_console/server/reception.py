@@ -1,5 +1,6 @@
 """The outermost part of the server: every request gets an id, every answer carries it, none leaves unlogged."""
 
+import asyncio
 import logging
 from time import perf_counter
 
@@ -11,6 +12,7 @@ from agent_console.domain.safe_text import safe_text
 from agent_console.server.access_log import Sent, Write, line_of
 from agent_console.server.arrival import Arrival, arrival_of
 from agent_console.server.failures import answer
+from agent_console.server.leaving import stopping
 
 # Answers are for who asked, and are what they say they are.
 SAFE_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
@@ -47,6 +49,10 @@ class Reception:
         """What nobody expected is told to the log in full, and to the client by the request's id only."""
         try:
             await self.app(scope, receive, send)
+        except asyncio.CancelledError:
+            # Only a server that stops does that, to whoever still works when its patience is over.
+            if sent.status is None:
+                await answer(stopping())(scope, receive, send)
         except Exception:
             if sent.status is not None:
                 raise

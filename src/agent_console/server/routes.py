@@ -19,6 +19,7 @@ from agent_console.server.arrival import arrival_of
 from agent_console.server.attended import while_client_stays, within
 from agent_console.server.credentials import CallerRepository, PublicRepository, keeps_pace
 from agent_console.server.failures import ERROR_RESPONSES
+from agent_console.server.leaving import Leaving
 from agent_console.server.open_at_once import OpenAtOnce
 from agent_console.server.tracing import ANSWER
 
@@ -86,13 +87,15 @@ def described(name: str, kind: object) -> str:
 async def answer_of(
     operation: AnyOperation, http: HttpRequest, repository: PostgresRepository, asked: Request
 ) -> BaseModel:
-    """A long poll takes one of the caller's places and ends with its client; a change that was begun goes on."""
+    """A long poll takes one of the caller's places and ends with its client; a change that was begun goes on. So
+    does a claim when the server stops: the queue lets it go, and what it took is told."""
+    leaving: Leaving | None = None if operation.changes else http.app.state.leaving
     if getattr(asked, "wait_seconds", 0.0):
         places: OpenAtOnce = http.app.state.open_at_once
         with places.long_poll(arrival_of(http.scope)):
-            return await while_client_stays(http.receive, repository.call(operation, asked))
+            return await while_client_stays(http.receive, repository.call(operation, asked), leaving=leaving)
     if operation.waits_seconds and not operation.changes:
-        return await while_client_stays(http.receive, repository.call(operation, asked))
+        return await while_client_stays(http.receive, repository.call(operation, asked), leaving=leaving)
     return await repository.call(operation, asked)
 
 

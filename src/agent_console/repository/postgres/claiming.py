@@ -78,7 +78,7 @@ class Claiming:
                 woken.told.clear()
                 claimed = await self.once()
                 left = deadline - monotonic()
-                if claimed.jobs or claimed.reason in NOT_WORTH_WAITING or left <= 0:
+                if claimed.jobs or claimed.reason in NOT_WORTH_WAITING or left <= 0 or self.queue.waiting.over:
                     return claimed
                 await woken.wait(left)
                 woken.routing = await self.routing()

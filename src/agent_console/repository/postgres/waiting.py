@@ -65,6 +65,15 @@ class WaitingAgents:
         self._waiting: dict[TeamId, list[Woken]] = defaultdict(list)
         self._hearing: dict[TeamId, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self.over = False
+        """Nobody waits any longer: the process stops."""
+
+    def let_go(self) -> None:
+        """Everybody looks once more, and has then waited long enough."""
+        self.over = True
+        for waiting in self._waiting.values():
+            for woken in waiting:
+                woken.told.set()
 
     @contextmanager
     def expecting(self, agent_id: AgentId, routing: Routing) -> Iterator[Woken]:
