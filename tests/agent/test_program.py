@@ -77,6 +77,7 @@ async def test_the_example_in_shell_counts_and_terminating_it_lets_the_job_end(
         _, _, err = await ended(process)
 
     assert became == ["succeeded", "failed"], err
+    assert f"Here, at {stage.url}; up to 1 job at a time." in err
     assert (stage.result(job_id), stage.column(job_id, "result_summary")) == ({"files": 3}, "3 files")
     assert "there is no folder" in str(stage.column(missing, "error_message"))
     assert f"{job_id} ended: succeeded" in err

@@ -180,12 +180,14 @@ class Agent:
 
     async def _beat(self, line: Line) -> None:
         loop = asyncio.get_running_loop()
+        self._heed(await line.insist(HEARTBEAT_SEND, self._heartbeat))
+        # Who looks on sees nothing else until there is a job.
+        log.info("Here, at %s; up to %s at a time.", self.url, _counted(range(self._concurrency)))
         while True:
-            answer = await line.insist(HEARTBEAT_SEND, self._heartbeat)
             beaten_at = loop.time()
-            self._heed(answer)
             while (left := beaten_at + self._beat_seconds() - loop.time()) > 0:
                 await self._pause(left)
+            self._heed(await line.insist(HEARTBEAT_SEND, self._heartbeat))
 
     def _beat_seconds(self) -> float:
         return self._pace.beat_seconds(self._lease_seconds, busy=bool(self._jobs))
