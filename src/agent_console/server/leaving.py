@@ -29,7 +29,7 @@ class Leaving:
 
     @contextmanager
     def telling(self, tell: Callable[[], object]) -> Iterator[None]:
-        """Within the block `tell` is called when the server stops: cheaper than a task for each of many streams."""
+        """Within the block `tell` is called when the server stops: cheaper than a task for every stream."""
         self._told.add(tell)
         try:
             if self._begun:
