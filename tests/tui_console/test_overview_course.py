@@ -4,10 +4,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from agent_console.domain.agents import PoolStatus
 from agent_console.domain.queue_stats import QueueStats, QueueTotals, StatusCount
 from agent_console.domain.states import JobStatus
 from agent_console.tui.history import MOST, SPAN, History, Sample, Stretch
-from agent_console.tui.widgets.sparkline import bar, bucketed, sparkline
+from agent_console.tui.panes.overview.numbers import numbers
+from agent_console.tui.widgets.sparkline import LEVELS, bar, bucketed, sparkline
 from tests.support.fleet import AT
 
 MINUTE = timedelta(minutes=1)
@@ -87,10 +89,11 @@ def test_a_bucket_is_the_mean_of_what_is_known_of_it() -> None:
 
 
 def test_a_line_goes_from_nothing_to_its_highest_and_shows_gaps() -> None:
-    assert sparkline([0.0, 1.0, 4.0, 8.0, None]) == "▁▂▅█·"
-    assert sparkline([0.0, 0.0]) == "▁▁"
-    assert sparkline([0.001, 1000.0]) == "▂█", "a little is more than nothing"
-    assert sparkline([]) == ""
+    assert sparkline([0.0, 1.0, 4.0, 8.0, None], 8.0) == "▁▂▅█·"
+    assert sparkline([0.0, 0.0], 0.0) == "▁▁"
+    assert sparkline([0.001, 1000.0], 1000.0) == "▂█", "a little is more than nothing"
+    assert sparkline([1.0, 2.0], 8.0) == "▂▃", "the top may be something that no letter shows"
+    assert sparkline([], 0.0) == ""
 
 
 def test_a_bar_is_a_part_of_a_whole() -> None:
@@ -98,3 +101,17 @@ def test_a_bar_is_a_part_of_a_whole() -> None:
     assert bar(3, 8, 4) == "━╸┈┈"
     assert bar(1, 1_000_000, 4) == "╸┈┈┈"
     assert (bar(0, 10, 4), bar(3, 0, 4), bar(20, 10, 4)) == ("┈┈┈┈", "┈┈┈┈", "━━━━")
+
+
+def test_no_maximum_lies_below_what_is_now() -> None:
+    """The oldest job waits longer with every look; a letter is the mean of many looks."""
+    history = looked(*((seconds, totals()) for seconds in range(0, 60, 5)))
+    now = AT + timedelta(seconds=58)
+    pool = PoolStatus(online_count=1, idle_count=1, running_jobs_count=0, offline_count=0, error_count=0, at=now)
+
+    shown = numbers(pool, stats(now, totals(), oldest=58.0), None, history, now)
+
+    oldest = next(number for number in shown if number.id == "oldest-wait")
+    graph, note = oldest.drawn(5)
+    assert (oldest.value, note) == ("58.0s", "max 58.0s")
+    assert graph[-1] == LEVELS[round(30 / 58 * 7)], "the letters are drawn to the scale that is told"

@@ -27,9 +27,8 @@ def _mean(stretches: Sequence[Stretch], begins: datetime, ends: datetime) -> flo
     return weighed / known if known else None
 
 
-def sparkline(values: Sequence[float | None]) -> str:
-    """One letter for each value. The highest is as high as a line; nothing at all is the lowest letter."""
-    top = max((value for value in values if value is not None), default=0.0)
+def sparkline(values: Sequence[float | None], top: float) -> str:
+    """One letter for each value. The top is as high as a line; nothing at all is the lowest letter."""
     return "".join(UNKNOWN if value is None else _level(value, top) for value in values)
 
 

@@ -137,8 +137,12 @@ def _measured(
 
     def drawn(cells: int) -> tuple[str, str]:
         means = bucketed(stretches, now, SPAN, cells)
-        top = max((mean for mean in means if mean is not None), default=None)
-        return sparkline(means), nothing if top is None else f"max {shown(top)}"
+        known = [mean for mean in means if mean is not None]
+        if not known:
+            return sparkline(means, 0.0), nothing
+        # A letter is the mean of some seconds: what is now may be higher, and nobody believes a maximum below it.
+        top = max(*known, value or 0.0)
+        return sparkline(means, top), f"max {shown(top)}"
 
     said = "-" if value is None else shown(max(0.0, value))
     return Number(name.replace(" ", "-"), system_text(name), said, drawn, way, style)
