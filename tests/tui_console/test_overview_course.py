@@ -73,6 +73,7 @@ def test_the_history_is_bounded_in_time_and_in_number() -> None:
 
     assert long.samples[-1].at - long.samples[0].at <= SPAN + MINUTE
     assert len(often.samples) == MOST
+    assert not often.samples[0].stats.by_status, "of a look is kept what the course is drawn of"
 
 
 def test_a_bucket_is_the_mean_of_what_is_known_of_it() -> None:

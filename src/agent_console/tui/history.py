@@ -22,6 +22,10 @@ class Sample:
     stats: QueueStats
     lag_seconds: float | None = None
 
+    def kept(self) -> "Sample":
+        """Without what no course is drawn of: a queue may have many types and lanes, and a history many looks."""
+        return replace(self, stats=self.stats.model_copy(update={"by_status": (), "by_type": (), "by_lane": ()}))
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -40,7 +44,7 @@ class History:
 
     def with_sample(self, sample: Sample) -> "History":
         kept = tuple(one for one in self.samples if sample.at - one.at <= SPAN + GAP)
-        return replace(self, samples=(*kept, sample)[-MOST:])
+        return replace(self, samples=(*kept, sample.kept())[-MOST:])
 
     @property
     def latest(self) -> Sample | None:

@@ -78,6 +78,13 @@ METHODS = (
         mirrored="8ac93299aa5d3bef",
     ),
     PrivateMethod(
+        "textual._styles_cache:StylesCache",
+        "get_inner_outer",
+        "(cls, base_background: 'Color', background: 'Color') -> 'tuple[Style, Style]'",
+        "remembers every store of painted lines it was asked by",
+        mirrored="d2509f3e796680df",
+    ),
+    PrivateMethod(
         "textual._compositor:CompositorUpdate",
         "render_segments",
         _RENDER_SEGMENTS,
@@ -141,6 +148,7 @@ ATTRIBUTES = (
     PrivateAttribute(_APP, "_loop", "to end the app from a signal handler"),
     PrivateAttribute(_APP, "_keymap", "which keys were remapped"),
     PrivateAttribute("textual.dom:DOMNode", "_bindings", "the keys of one widget"),
+    PrivateAttribute("textual.widget:Widget", "_styles_cache", "the painted lines of one widget"),
     PrivateAttribute(_SCREEN, "_compositor", "to paint what lies in front only"),
     PrivateAttribute(_DRIVER, "_mouse_pixels", "a mode Textual sets and never unsets"),
     PrivateAttribute(_DRIVER, "_writer_thread", "whether a frame is on its way"),

@@ -25,6 +25,7 @@ from agent_console.tui.terminal.cell_diff import CellDiff
 from agent_console.tui.terminal.driver import ConsoleDriver
 from agent_console.tui.terminal.front_first import FrontFirst
 from agent_console.tui.terminal.hidden_characters import shown
+from agent_console.tui.terminal.kept_lines import KeptLines
 from agent_console.tui.terminal.keys_at_once import KeysOnTheirWay, done_at_once
 from agent_console.tui.terminal.line_guard import LineGuard
 
@@ -135,6 +136,7 @@ class TerminalApp(App[ReturnType]):
 
     def _register(self, parent: DOMNode, *widgets: Widget, **place: Any) -> list[Widget]:
         for widget in widgets:
+            widget._styles_cache.__class__ = KeptLines
             if isinstance(widget, Screen):
                 widget._compositor.__class__ = FrontFirst
         return super()._register(parent, *widgets, **place)
