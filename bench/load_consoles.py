@@ -81,6 +81,9 @@ class Consoles:
                 if not program.is_running:
                     self.ended += 1
                     self._young.add(place)
+                    while said := program.next_bytes(0.0):
+                        print(f"a console ended: {said[-500:].decode(errors='replace')!r}", flush=True)
+                    program.close()
                     self.programs[place] = self._started(place)
                     continue
                 if time.monotonic() >= due[place]:

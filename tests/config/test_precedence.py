@@ -164,6 +164,27 @@ def test_a_token_is_never_sent_to_another_address_than_its_own(
     assert profile.token() is None
 
 
+def test_a_token_without_an_address_goes_to_the_one_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_CONSOLE_TOKEN", "opt_key_1")
+
+    settings = load({"url": "https://console.example.com"})
+
+    assert settings.profile.token_source == SecretVariable("AGENT_CONSOLE_TOKEN")
+    assert dict(settings.set_aside) == {}
+
+
+def test_a_token_beside_an_address_in_the_environment_does_not_go_to_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AGENT_CONSOLE_URL", "https://console.example.com")
+    monkeypatch.setenv("AGENT_CONSOLE_TOKEN", "opt_key_1")
+
+    settings = load({"url": "https://elsewhere.example.com"})
+
+    assert settings.profile.token_source is None
+    assert [*settings.set_aside] == ["url", "token_env"]
+
+
 def test_a_token_in_the_environment_replaces_the_profiles_token(
     config_file: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,13 +103,12 @@ class _Choice:
             config_file=file.path,
             profile_names=profile_names(file),
             origin=MappingProxyType(self._origin),
-            set_aside=MappingProxyType(dict(_set_aside(self._layers[position + 1 :]))),
+            set_aside=MappingProxyType(dict(_set_aside(self._layers[self._heard_to(position) :]))),
         )
 
     def _profile(self, name: str, position: int) -> Profile:
-        # A credential goes only to the address it was written for: what stands below the address is left out.
-        heard = self._layers[: position + 1]
-        target = self._target(heard)
+        target = self._target(self._layers[: position + 1])
+        heard = self._layers[: self._heard_to(position)]
         own = self._layers[position].origin("").source in {"file", "default"}
         return Profile(
             name=name,
@@ -133,6 +132,12 @@ class _Choice:
             hint="Give it exactly one of dsn, url and embedded = true.",
             details={"profile": name},
         )
+
+    def _heard_to(self, position: int) -> int:
+        """A credential goes only to the address it was written for: what stands with or below another address is
+        left out. One that came without an address, such as AGENT_CONSOLE_TOKEN alone, was given for this one."""
+        below = range(position + 1, len(self._layers))
+        return next((place for place in below if self._layers[place].table.targets()), len(self._layers))
 
     def _target(self, heard: Sequence[Layer]) -> Target:
         layer = heard[-1]
