@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from agent_console.repository.operations.audit_trail import AUDIT_EXPORT, AUDIT_VERIFY
+from agent_console.repository.operations.audit_trail import AUDIT_EXPORT, AUDIT_SEAL_STATUS, AUDIT_VERIFY
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs import export_dialog, proof_dialog
 from agent_console.tui.dialogs.export_dialog import ExportDialog
 from agent_console.tui.dialogs.proof_dialog import ProofDialog
 from agent_console.tui.link import Opening
 from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, unused_name
+from agent_console.tui.panes.audit.live import CHAIN
+from agent_console.tui.panes.pane import is_waiting
 from tests.support.fleet import Fleet
 from tests.support.trail import act, seal
-from tests.tui_console.audit_stage import Held, fill, held_after
+from tests.tui_console.audit_stage import Held, audit_of, fill, held_after, seal_and_tell
 from tests.tui_console.stage import console, directly, loaded, shown_text, until, until_on
 
 TAMPER = """
@@ -83,6 +85,28 @@ async def test_a_proof_can_be_stopped_and_says_how_far_it_came(
         await shown(app, "✓ Verified to 6")
 
 
+async def test_what_was_proved_stays_so_when_older_news_of_the_chain_arrive(fleet: Fleet) -> None:
+    fill(fleet, 5)
+    seal(fleet)
+    sides: list[Held] = []
+    app = console(held_after(directly(fleet.working), AUDIT_SEAL_STATUS.name, 1, sides), start="audit")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await shown(app, "sealed to 5")
+        act(fleet)
+        seal_and_tell(fleet)
+        await until(lambda: is_waiting(audit_of(app), CHAIN), "the chain is asked about")
+
+        await pilot.press("V")
+        await shown(app, "✓ Intact")
+        await close(app, pilot)
+        await shown(app, "✓ Verified to 6")
+        sides[0].let_go.set()
+
+        await shown(app, "sealed to 6")
+        assert "✓ Verified to 6" in shown_text(app)
+
+
 async def test_what_only_administrators_may_prove_is_not_offered_to_others(fleet: Fleet) -> None:
     fleet.execute("update users set role = 'viewer' where email = 'ana@example.com'")
     act(fleet)
@@ -99,7 +123,9 @@ async def test_what_only_administrators_may_prove_is_not_offered_to_others(fleet
 async def test_an_export_is_a_new_file_for_one_pair_of_eyes(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(FOLDER_SET_BY, str(tmp_path))
+    # To where it was started: a longer name would be broken wherever the line ends.
+    monkeypatch.delenv(FOLDER_SET_BY, raising=False)
+    monkeypatch.chdir(tmp_path)
     made = [act(fleet, decision="block", reason="=1+1"), act(fleet)]
     seal(fleet)
     app = console(directly(fleet.working), start="audit")
@@ -116,12 +142,13 @@ async def test_an_export_is_a_new_file_for_one_pair_of_eyes(
 
         await pilot.press("f")
         await shown(app, "1 blocked")
-        for place, suffix in enumerate(("jsonl", "csv")):
+        for place, name in enumerate(("audit-20990301-030000-2.jsonl", "audit-20990301-030000.csv")):
             await pilot.press("E")
             await until_on(app, ExportDialog)
             await pilot.press(*["down"] * place, "enter")
             await shown(app, "✓ 1 acts")
-            assert suffix in shown_text(app)
+            # A line below, which may be painted a moment later.
+            await shown(app, name)
             await close(app, pilot)
 
     assert names_in(tmp_path) == [

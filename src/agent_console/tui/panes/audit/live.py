@@ -161,11 +161,13 @@ class AuditPane(ListPane):
     @work(group=CHAIN)
     async def _fetch_chain(self) -> None:
         try:
-            self.chain = self.chain.sealed(await self._link.call(AUDIT_SEAL_STATUS, Nothing()))
+            status = await self._link.call(AUDIT_SEAL_STATUS, Nothing())
         except ConsoleError:
             # The list asks for the same right over the same line, and tells what is wrong.
             self._chain_is_dirty = True
             return
+        # Not before the answer: meanwhile somebody may have proved the chain.
+        self.chain = self.chain.sealed(status)
         self._show_chain()
 
     def _show_chain(self) -> None:
