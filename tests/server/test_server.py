@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from agent_console.domain.errors import ConfigError
+from agent_console.repository.http.repository import QUIET_SECONDS
 from agent_console.repository.operations import OPERATIONS
 from agent_console.server.allowed import BODY_BYTES
-from agent_console.server.listening import is_loopback, listening_socket, serve
+from agent_console.server.listening import http_config, is_loopback, listening_socket, serve
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
 
@@ -169,3 +171,8 @@ def test_credentials_are_not_served_in_the_clear_beyond_this_machine() -> None:
         serve("", listen_dsn=None, host="0.0.0.0", port=0, plain_http=False, announce=print)
 
     assert "--plain-http" in refused.value.hint
+
+
+def test_a_quiet_connection_is_let_go_by_its_caller_long_before_the_server_closes_it() -> None:
+    """A request that crosses the end of its connection is lost, and a change can't just be sent again."""
+    assert http_config(FastAPI()).timeout_keep_alive >= 2 * QUIET_SECONDS

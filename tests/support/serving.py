@@ -8,7 +8,7 @@ import uvicorn
 
 from agent_console.repository.postgres.repository import Backend
 from agent_console.server.app import build_app
-from agent_console.server.listening import address_of, listening_socket
+from agent_console.server.listening import QUIET_SECONDS, address_of, listening_socket
 
 
 @asynccontextmanager
@@ -16,7 +16,13 @@ async def serving(dsn: str, *, port: int = 0, backend: Backend | None = None) ->
     """Yields the server's address. A backend that is given is closed with the server."""
     listening = listening_socket("127.0.0.1", port)
     app = build_app(backend or Backend(dsn))
-    config = uvicorn.Config(app, log_level="error", proxy_headers=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        proxy_headers=False,
+        timeout_keep_alive=QUIET_SECONDS,
+        timeout_graceful_shutdown=1,
+    )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listening]))
     try:

@@ -25,6 +25,8 @@ from agent_console.server.leaving import LeavingServer
 
 # Everybody who waits has been told by then; this is for answers that take long.
 LAST_ANSWERS_SECONDS = 5
+# Longer than any of our callers keeps a connection that is quiet: a request that crosses its end is lost.
+QUIET_SECONDS = 20
 
 
 def is_loopback(host: str) -> bool:
@@ -89,6 +91,7 @@ def http_config(app: FastAPI, tls: ssl.SSLContext | None = None) -> uvicorn.Conf
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=QUIET_SECONDS,
         timeout_graceful_shutdown=LAST_ANSWERS_SECONDS,
         ssl_context_factory=None if tls is None else lambda _config, _usual: tls,
     )

@@ -32,6 +32,9 @@ from agent_console.repository.port import Change
 ANSWER_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 15.0
+# Well before the server closes it: a request that crosses the end of its connection is lost.
+QUIET_SECONDS = 5.0
+CONNECTIONS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=QUIET_SECONDS)
 RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 # A proxy that the environment names leads to other machines; to it, these addresses are its own.
 ON_THIS_MACHINE = ("all://localhost", "all://127.0.0.1", "all://[::1]")
@@ -52,6 +55,7 @@ class HttpRepository:
             headers={"User-Agent": f"agent-console/{__version__}"}
             | ({"Authorization": f"Bearer {token}"} if token else {}),
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
+            limits=CONNECTIONS,
             follow_redirects=False,
             verify=trusted(ca_file),
             mounts=dict.fromkeys(ON_THIS_MACHINE),
