@@ -4,15 +4,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from agent_console.domain.audit import Actor, AuditEvent, Place, event_hash
+from agent_console.domain.audit import Actor, AuditEvent, Fact, Place, audit_action, event_hash
 from agent_console.domain.ids import AgentId, AuditId, RunId, TeamId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType, Decision
 from agent_console.repository.operations import OPERATIONS
 
 TEAM, ROW, USER = TeamId.new(), AuditId.new(), UserId.new()
+V4 = "b43dadeddaa5ee1d46d98a597712dac543c499ec4c8803bccdb465b3e90706ee"
+V6 = "da9e1972d0fdbc2a3d0b2217a2f736f4ae3a437b7f6f64e150332661d3ac323a"
+NOWHERE_AT_ALL = "a08482c1d1199d666c2837037bc04aafc6a8bd60bd19fa3f744af5eb7450a596"
 AT = datetime(2026, 11, 16, 3, 0, 0, 123456, tzinfo=UTC)
 ACTOR = Actor(ActorType.HUMAN, USER, "Ana")
 EVENT = AuditEvent("job.create", "job", "job_x", {"type": "report", "priority": 1, "scheduled": False})
@@ -51,6 +55,31 @@ def test_every_part_is_in_the_hash() -> None:
     assert len({known, *changed}) == len(changed) + 1
     assert event_hash(TEAM, ROW, ACTOR, EVENT, AT.astimezone(tz=None)) == known
     assert len(known) == 32
+
+
+@pytest.mark.parametrize(
+    ("place", "metadata", "known"),
+    [
+        (Place(ip_address("192.0.2.1"), "curl"), {"type": "Grüße", "priority": 1, "scheduled": True}, V4),
+        (Place(ip_address("2001:db8::1")), {"type": None, "priority": -10, "scheduled": False}, V6),
+        (Place(), {}, NOWHERE_AT_ALL),
+    ],
+)
+def test_an_act_of_years_ago_has_the_same_hash_today(place: Place, metadata: dict[str, Fact], known: str) -> None:
+    """The form is stored in nobody's database: only these numbers hold it. Another form needs another number."""
+    team, row, user = (UUID(f"01900000-0000-7000-8000-00000000000{number}") for number in (1, 2, 3))
+    actor = Actor(ActorType.HUMAN, UserId.of(user), "Ana", place=place)
+    event = AuditEvent("job.create", "job", "job_x", metadata, reason="because")
+
+    assert event_hash(TeamId.of(team), AuditId.of(row), actor, event, AT).hex() == known
+
+
+def test_an_action_is_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_console.domain.audit.ACTIONS", {})
+
+    assert audit_action("moon.rise", "height") == "moon.rise"
+    with pytest.raises(ValueError, match="registered already"):
+        audit_action("moon.rise")
 
 
 def test_the_order_of_metadata_does_not_matter() -> None:

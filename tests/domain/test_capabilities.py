@@ -17,6 +17,7 @@ from agent_console.domain.capabilities import normal_capabilities, satisfies, un
         ("tool:photostats:1.2.3", "tool:photostats:1.2", False),
         ("tool:photostats", "tool:photostats:1.2.3", False),
         ("tool:photostats:", "tool:photostats", False),
+        ("photostats:1.2.3", "tool:photostats", False),
         ("connector:con_01h455vb4pex5vsknk084sn02q", "connector:con_01h455vb4pex5vsknk084sn02q", True),
         ("connector:con_01h455vb4pex5vsknk084sn02q", "connector", False),
     ],
@@ -28,6 +29,7 @@ def test_what_satisfies_what(capability: str, demand: str, expected: bool) -> No
 @pytest.mark.rule("R001-11")
 def test_capabilities_are_trimmed_distinct_and_ordered() -> None:
     assert normal_capabilities([" git ", "b", "git", "a"]) == ("a", "b", "git")
+    assert normal_capabilities(["x" * 200]) == ("x" * 200,)
     for wrong in ("", "   ", "x" * 201):
         with pytest.raises(ValueError, match="capability"):
             normal_capabilities(["ok", wrong])

@@ -6,19 +6,25 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
+from agent_console.domain.approvals import ApprovalBrief
 from agent_console.domain.delegation import (
+    STATE_OF,
     UNDECIDED,
+    Delegation,
     DelegationFacts,
+    DelegationState,
     Outcome,
     RouteFacts,
     Rule,
+    canonical,
     decide,
     digest_of,
     request_digest,
 )
-from agent_console.domain.ids import AgentId, RunId, ThreadId
+from agent_console.domain.ids import AgentId, ApprovalId, RunId, ThreadId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.runs import TraceKind, TraceRow, in_tree_order
+from agent_console.domain.states import ApprovalState
 
 Wrong = Callable[[DelegationFacts], DelegationFacts]
 
@@ -74,6 +80,15 @@ def test_when_nothing_refuses_the_route_decides_and_its_version_is_told(
     assert (verdict.outcome, verdict.rule, verdict.policy_version) == (outcome, Rule.ROUTE, 12)
 
 
+def test_who_is_stopped_by_the_limit_of_hops_is_told_the_limit() -> None:
+    once, twice = (decide(replace(FINE, max_hops=hops, path=(C, D, A))).sentence for hops in (1, 2))
+
+    assert (once, twice) == (
+        "A request may be passed on once at most.",
+        "A request may be passed on 2 times at most.",
+    )
+
+
 @pytest.mark.parametrize(("hops", "path", "outcome"), [(1, (A,), Outcome.ALLOWED), (1, (C, A), Outcome.BLOCKED)])
 def test_a_hop_is_one_agent_that_passes_a_request_on(
     hops: int, path: tuple[AgentId, ...], outcome: Outcome
@@ -93,6 +108,25 @@ def test_a_digest_is_of_the_value_and_not_of_how_it_is_written() -> None:
 
     assert digest_of(words) == digest_of({"a": [1, None], "b": "Grüße \u202e"})
     assert digest_of(words) != digest_of(words | {"b": "Grüße"})
+
+
+def test_a_digest_that_was_taken_years_ago_is_taken_of_the_same_bytes_today() -> None:
+    assert canonical({"b": "Grüße", "a": [1, None]}) == '{"a":[1,null],"b":"Grüße"}'.encode()
+
+
+@pytest.mark.parametrize("state", ApprovalState)
+def test_who_asked_is_told_how_the_question_stands_with_a_mark_to_wait_by(state: ApprovalState) -> None:
+    asked = ApprovalBrief.model_validate(
+        {
+            **{"id": ApprovalId.new(), "state": state, "digest": "0" * 64, "expires_at": "2026-01-01T00:00:00Z"},
+            **dict.fromkeys(("decided_at", "decided_by", "decision_reason", "run_id")),
+        }
+    )
+
+    of_person, of_route = Delegation.of(None, asked), Delegation.of(None, None)
+
+    assert (of_route.state, of_route.mark) == (DelegationState.ALLOWED, "allowed")
+    assert (of_person.state, of_person.mark) == (STATE_OF[state], STATE_OF[state].value)
 
 
 @pytest.mark.rule("U002-13")

@@ -1,4 +1,5 @@
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,12 @@ def test_of_our_keys_only_what_the_console_shows_stays(
     assert text == f"refused {secret.shown_prefix}{REDACTED}, try again"
 
 
+def test_what_is_shown_of_our_key_stays_also_behind_a_word_for_secrets() -> None:
+    secret = Secret.mint(TeamId.new(), AgentId.new())
+
+    assert redact(f"token={secret.word}") == f"token={secret.shown_prefix}{REDACTED}"
+
+
 def test_a_mangled_key_of_ours_shows_nothing_of_itself() -> None:
     assert redact("AGT_KEY_0123-abc") == f"AGT_KEY_{REDACTED}"
 
@@ -75,6 +82,9 @@ def test_a_mangled_key_of_ours_shows_nothing_of_itself() -> None:
         ("id AKIAIOSFODNN7EXAMPLE", "id «redacted»"),
         ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "«redacted»"),
         ("sk-proj-abcdefghijklmnopqrstuvwxyz", "«redacted»"),
+        ("eyJ12345678.abcdef", "«redacted»"),
+        ("Bearer abcdefghijklmnop", "Bearer «redacted»"),
+        ("x:///a:b@c?d:e@f", "x:///a:«redacted»@f"),
     ],
 )
 def test_secrets_are_taken_out_and_the_rest_stays(text: str, redacted: str) -> None:
@@ -93,6 +103,10 @@ def test_secrets_are_taken_out_and_the_rest_stays(text: str, redacted: str) -> N
         "keys start with agt_key_",
         "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
         "heyJude.sings.along",
+        "eyJ1234567.abcdef",
+        "eyJ12345678.abcde",
+        "eyJ123456789012",
+        "bearer abcdefghijklmno",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -143,14 +157,15 @@ def test_fields_are_known_by_their_names() -> None:
     }
 
 
-def test_json_too_deep_to_read_is_taken_out() -> None:
+@pytest.mark.parametrize(("around", "bracket"), [(lambda deep: [deep], "["), (lambda deep: {"x": deep}, "{")])
+def test_json_too_deep_to_read_is_taken_out(around: Callable[[JSONValue], JSONValue], bracket: str) -> None:
     deep: JSONValue = "password=hunter2"
     for _ in range(NESTING_LIMIT + 1):
-        deep = [deep]
+        deep = around(deep)
 
     redacted = redact_json(deep)
 
-    assert str(redacted).count("[") == NESTING_LIMIT
+    assert str(redacted).count(bracket) == NESTING_LIMIT
     assert REDACTED in str(redacted)
 
 

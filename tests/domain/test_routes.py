@@ -68,6 +68,9 @@ def test_a_name_that_looks_like_an_id_is_written_as_the_id_it_has() -> None:
         ("format: 2\nroutes: []", "line 1", "format 1 is the only one"),
         ("routes: []", "line 1", '"format" is missing'),
         ("format: 1", "line 1", '"routes" is missing'),
+        ("{}", "line 1", '"format" is missing'),
+        ("format: [1]\nroutes: []", "line 1", "format 1 is the only one"),
+        ("format: 1\n? [routes]\n: []", "line 2", "a key was expected"),
         ("format: 1\nroutes:", "line 2", "an empty one is written []"),
         ("format: 1\nroutes: []\nowner: ana", "line 3", '"owner" is no key of a policy file'),
         ("format: 1\nroutes: []\nroutes: []", "line 3", "twice"),
@@ -87,7 +90,8 @@ def test_a_name_that_looks_like_an_id_is_written_as_the_id_it_has() -> None:
         (file_of("- {from: !!python/object:os.system a, to: b, policy: allowed}"), "line 3", "tags"),
         (file_of(ROUTE) + "---\nformat: 1\n", "line 4", "one document"),
         (file_of("- {from: a"), "line 4", "not YAML"),
-        ("format: 1\n\troutes: []", "line 2", "not YAML"),
+        ("format: 1\n\troutes: []", "line 2", "not YAML: found a tab character that violates indentation"),
+        ("format: 1\nroutes: [\x07]", "line 1", "not YAML: control characters are not allowed"),
     ],
 )
 def test_what_a_file_may_not_be_is_told_with_its_line(text: str, line: str, said: str) -> None:
@@ -95,6 +99,30 @@ def test_what_a_file_may_not_be_is_told_with_its_line(text: str, line: str, said
 
     assert first[0] == line, first
     assert said in first[1]
+
+
+def test_only_where_notes_stand_is_nothing_written_as_nothing() -> None:
+    (route,) = read_policy(file_of("- {from: null, to: ~, policy: allowed, notes: null}"))
+    assert (route.from_agent, route.to_agent, route.notes) == ("null", "~", None)
+
+    for written, kept in (("", None), ("~", None), ('""', None), ('"~"', "~"), ("nightly", "nightly")):
+        (route,) = read_policy(file_of(f"- {{from: a, to: b, policy: allowed, notes: {written}}}"))
+        assert route.notes == kept, written
+
+
+def test_a_file_reads_as_a_person_would_write_it() -> None:
+    text = written_policy([FileRoute("atlas", "beacon", A, "nightly")])
+
+    assert text.endswith("format: 1\nroutes:\n- from: atlas\n  to: beacon\n  policy: allowed\n  notes: nightly\n")
+
+
+def test_who_sent_a_wrong_file_is_told_how_many_things_are_wrong() -> None:
+    one, two = (file_of(*["- {from: a, to: b, policy: never}"] * count) for count in (1, 2))
+
+    with pytest.raises(Invalid, match="1 thing is wrong"):
+        read_policy(one)
+    with pytest.raises(Invalid, match="2 things are wrong"):
+        read_policy(two)
 
 
 def test_every_mistake_is_told_at_once() -> None:
@@ -113,6 +141,7 @@ def test_bombs_are_refused_before_they_grow() -> None:
         begun = time.process_time()
         assert complaints(bomb)
         assert time.process_time() - begun < 5
+    assert "begins with the keys" in complaints("#" * POLICY_FILE_BYTES)[0][1]
     with pytest.raises(TooLarge):
         read_policy("#" * (POLICY_FILE_BYTES + 1))
 

@@ -187,7 +187,8 @@ class _Reading:
 
 
 def _is_nothing(value: yaml.ScalarEvent) -> bool:
-    return value.style is None and value.value in NOTHING
+    """A plain word has no style, which the parser in C and the one in Python say differently."""
+    return not value.style and value.value in NOTHING
 
 
 def _line(event: yaml.Event) -> int:
