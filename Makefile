@@ -72,10 +72,12 @@ bench: $(VENV)/.bench ## ratios measured in one run: first paint, cursor, bytes 
 	$(BIN)/python -m bench.queue $(BENCH)
 
 prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fleet, long threads and a long trail cost, a fleet at work
-	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/queue tests/repository tests/database
-	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/server/test_described_answers.py
-	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_pairs.py
-	HYPOTHESIS_PROFILE=prove $(BIN)/python -m pytest tests/attacks/test_every_entry.py
+	$(BIN)/python -m bench.proved_tests histories -n $(WORKERS)
+	$(BIN)/python -m bench.proved_tests answers -n $(WORKERS)
+	$(BIN)/python -m bench.proved_tests pairs -n $(WORKERS)
+	$(BIN)/python -m bench.proved_tests attacks -n $(WORKERS)
+	$(BIN)/python -m bench.breaking_rules
+	$(BIN)/python -m bench.mutants
 	$(BIN)/python -m bench.heartbeats
 	$(BIN)/python -m bench.fleet_size
 	$(BIN)/python -m bench.messages
@@ -86,6 +88,7 @@ prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fl
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.faults --rounds 200
 	$(BIN)/python -m bench.load
+	$(BIN)/python -m bench.faults_report
 
 docs: $(VENV)/.test ## make the generated pages of docs/ anew
 	$(BIN)/python -m tests.docs.write

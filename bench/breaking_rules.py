@@ -24,11 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from bench.faults_report import InAll, write_part
 
 TREE = Path(__file__).resolve().parent.parent
 BREAKS = Path(__file__).with_name("breaks.toml")
 SECONDS = 600.0
 PASSED, FAILED = 0, 1
+WHAT = "a rule of the acceptance list is broken, and its tests have to notice"
 RULES = "RULES_TO_BREAK"
 """Tells the tests of the copy which rules they are about."""
 # A break that Python stumbles over is no careless edit but a typing error: anything would notice it.
@@ -121,13 +123,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = naming
 
 
+def surroundings(tree: Path) -> dict[str, str]:
+    """Of a run of tests that imports this tree and no other."""
+    # Without compiled files each of the many starts would compile everything again.
+    around = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return around | {"PYTHONPATH": str(tree / "src"), "COLUMNS": "400"}
+
+
 def run_tests(tree: Path, breaks: Sequence[Break]) -> Ran:
     """In a process of its own, which imports the copy."""
     tests = dict.fromkeys(test for one in breaks for test in one.tests)
     wanted = ("-q", "-rfE", "--tb=no", "-n", "0", "-p", "no:cacheprovider", "-p", "bench.breaking_rules", *tests)
-    # Without compiled files each of the many starts would compile everything again.
-    around = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    around |= {"PYTHONPATH": str(tree / "src"), "COLUMNS": "400", RULES: " ".join(one.rule for one in breaks)}
+    around = surroundings(tree) | {RULES: " ".join(one.rule for one in breaks)}
     command = (sys.executable, "-m", "pytest", *wanted)
     with subprocess.Popen(
         command, cwd=tree, env=around, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -179,7 +186,9 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     asked.add_argument("--only", metavar="RULE", action="append", default=[], help="this rule; may be repeated")
-    breaks = read_breaks(asked.parse_args().only)
+    asked.add_argument("--no-report", action="store_true", help="print only, leave docs/proof.md as it is")
+    given = asked.parse_args()
+    breaks = read_breaks(given.only)
     began = time.monotonic()
     with copied_tree() as tree:
         before = run_tests(tree, breaks)
@@ -189,7 +198,11 @@ def main() -> int:
         print("| rule | what was broken | test that noticed |\n|---|---|---|", flush=True)
         wrong = try_all(tree, breaks)
     rules = len({one.rule for one in breaks})
-    print(f"\n{len(breaks)} breaks of {rules} rules, {wrong} not noticed, {time.monotonic() - began:.0f} s")
+    told_in_all = f"{len(breaks)} breaks of {rules} rules, {wrong} not noticed, {time.monotonic() - began:.0f} s"
+    print(f"\n{told_in_all}")
+    if not given.only and not given.no_report:
+        text = f"{told_in_all}. Each stands in `bench/breaks.toml`.\n\nAgain: `python -m bench.breaking_rules`"
+        write_part("breaks", "Rules that are broken on purpose", text, InAll(WHAT, len(breaks), wrong))
     return 1 if wrong else 0
 
 

@@ -21,7 +21,7 @@ from itertools import islice
 from textwrap import fill
 
 from bench.faults_disk import disk_runs_full
-from bench.faults_report import Line, table, write_part
+from bench.faults_report import WIDTH, InAll, Line, table, write_part
 from tests.faults.agents import LEASE_SECONDS
 from tests.faults.inflicted import FAULTS, Inflicting
 from tests.faults.invariants import looked_at
@@ -33,7 +33,6 @@ from tests.support.clusters import reachable_folder
 FAULT_SECONDS = 5.0
 PAUSE_SECONDS = 0.1
 MOMENT_SECONDS = 1.0
-WIDTH = 118
 # What held them up is told, so that somebody can look.
 SLOW_SECONDS = 10.0
 STORY = "select created_at::time(1)::text, message from job_events where job_id = any(%s) order by job_id, seq"
@@ -123,7 +122,10 @@ def main() -> int:
     report = told(run, given.seed, disk)
     print(f"\n{report}")
     if not given.no_report:
-        write_part("faults", "Faults against a running fleet", report)
+        lost = run.wrong.total() + disk.lost + bool(run.damage)
+        what = f"a running fleet is broken in {len([*run.times]) + 1} ways"
+        in_all = InAll(what, run.times.total() + disk.times, lost)
+        write_part("faults", "Faults against a running fleet", report, in_all)
     return 1 if run.wrong.total() + disk.lost or run.damage else 0
 
 

@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import psycopg
+from bench.faults_report import InAll, write_part
 from bench.fleet_stage import AGENTS, Fleet, Processes, settled, staged
 
 from agent_console.domain.approvals import ApprovalQuery, Approving, Rejecting
@@ -274,6 +275,12 @@ def main() -> int:
         story, drain_seconds, late = asyncio.run(lived(fleet, processes))
         problems = told(fleet, story, drain_seconds, late)
     print("\nnothing was lost" if not problems else "\n" + "\n".join(f"WRONG: {problem}" for problem in problems))
+    if "--no-report" not in sys.argv:
+        text = f"Lost or wrong: {'; '.join(problems) or '0'}.\n\nAgain: `python -m bench.fleet`"
+        in_all = InAll(
+            f"jobs through {AGENTS} agents and a server that is killed", len(story.created), len(problems)
+        )
+        write_part("fleet", "A fleet at work", text, in_all)
     return 1 if problems else 0
 
 

@@ -20,7 +20,7 @@ from itertools import cycle
 
 import psycopg
 from bench import fleet
-from bench.faults_report import PROOF, write_part
+from bench.faults_report import PROOF, InAll, write_part
 from bench.fleet_stage import AGENTS, Fleet, Processes, settled, staged
 from bench.load_consoles import Consoles
 from bench.plots import Plot, drawn
@@ -207,7 +207,9 @@ def main() -> int:
     report = told(load, story, problems, given.minutes)
     print(f"\n{report}")
     if not given.no_report:
-        write_part("load", "Load, for long, with faults", report)
+        what = f"jobs through a fleet with faults on and {given.consoles} consoles, in {given.minutes:g} minutes"
+        in_all = InAll(what, len(story.created), len(problems))
+        write_part("load", "Load, for long, with faults", report, in_all)
     return 1 if problems else 0
 
 
