@@ -229,7 +229,8 @@ async def test_who_can_not_take_part_is_refused(open_repository: OpenRepository,
 
     assert [who.name for who in await participants(owner, thread_id)] == ["Ole Berg", "atlas", "Vera Lind"]
     assert (agent.participant_type, agent.agent_id, agent.user_id) == (ParticipantType.AGENT, atlas, None)
-    assert len(told(fleet, thread_id)) == 3
+    acts = [action for action, *_ in told(fleet, thread_id)]
+    assert acts == ["thread.acl.grant"] * 3 + ["thread.acl.revoke"], "an agent that is deleted leaves its threads"
 
 
 async def test_nobody_gives_what_they_do_not_have(open_repository: OpenRepository, fleet: Fleet) -> None:
