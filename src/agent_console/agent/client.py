@@ -62,7 +62,10 @@ class Agent:
         ca_file: Path | None = None,
     ) -> None:
         if not 1 <= concurrency <= JOBS_PER_CLAIM:
-            raise Invalid(f"An agent works on 1 to {JOBS_PER_CLAIM} jobs at once, not on {concurrency}.")
+            raise Invalid(
+                f"An agent works on 1 to {JOBS_PER_CLAIM} jobs at once, not on {concurrency}.",
+                hint="Start a second agent, with a key of its own, for more.",
+            )
         self.url = url
         self._key = key
         self._concurrency = concurrency

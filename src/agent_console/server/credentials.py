@@ -106,7 +106,9 @@ async def public_repository(request: Request, counting: Counting) -> AsyncIterat
     backend: Backend = request.app.state.backend
 
     async def nobody(connection: AsyncConnection) -> Caller:
-        raise Unauthorized("This needs a credential.")
+        raise Unauthorized(
+            "This needs a credential.", hint="Send one as Authorization: Bearer, or set a token in your profile."
+        )
 
     async with counted(request, counting, None):
         yield PostgresRepository(backend, nobody)

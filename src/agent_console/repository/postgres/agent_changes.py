@@ -164,7 +164,10 @@ async def name_system_user(work: Work, user_id: object, name: str) -> None:
 async def drain_agent(work: Work, asked: AgentDraining) -> Agent:
     agent = await locked_agent(work, asked.agent_id)
     if agent.revoked_at is not None:
-        raise Conflict(f"Agent {asked.agent_id} is revoked and takes no jobs anyway.")
+        raise Conflict(
+            f"Agent {asked.agent_id} is revoked and takes no jobs anyway.",
+            hint="Look at it: agent-console agents get agt_…",
+        )
     jobs = await release(work, asked.agent_id, f"drained: {asked.reason}") if asked.release else 0
     if agent.drained_at is None or agent.drain_reason != asked.reason or jobs:
         began = func.coalesce(agents.c.drained_at, func.now())

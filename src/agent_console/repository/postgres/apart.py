@@ -67,7 +67,7 @@ async def complete_apart(repository: "PostgresRepository", done: JobDone) -> End
 async def _job(work: Work, job_id: JobId) -> Row[Any]:
     wanted = select(*COLUMNS).where(jobs.c.team_id == work.caller.team_id, jobs.c.id == job_id)
     if (found := (await work.connection.execute(wanted)).first()) is None:
-        raise NotFound(f"There is no job {job_id}.")
+        raise NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
     return found
 
 

@@ -13,7 +13,7 @@ from agent_console.domain.approvals import (
     ApprovalListed,
     ApprovalQuery,
 )
-from agent_console.domain.errors import ConsoleError, Invalid, NotFound
+from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import ApprovalId
 from agent_console.domain.records import Page
@@ -22,6 +22,7 @@ from agent_console.repository.operations.approvals import APPROVALS_GET, APPROVA
 from agent_console.repository.postgres.approval_filters import ApprovalMatch, approval_match
 from agent_console.repository.postgres.approval_records import LISTED, approval_of, no_approval, with_names
 from agent_console.repository.postgres.filter_terms import AGE
+from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.thread_access import may_read, thread_access
 from agent_console.repository.postgres.walked_pages import kept_page, last_walked, walked
 from agent_console.repository.postgres.work import Work, answers
@@ -94,14 +95,10 @@ def _place(after: str) -> Any:
     try:
         at, approval_id = datetime.fromisoformat(moment), ApprovalId.parse(last)
     except (ValueError, ConsoleError) as error:
-        raise _no_place() from error
+        raise no_such_page() from error
     if at.tzinfo is None:
-        raise _no_place()
+        raise no_such_page()
     return tuple_(at, approval_id)
-
-
-def _no_place() -> ConsoleError:
-    return Invalid("`after` is not the `next` of a page of this list.", details={"field": "after"})
 
 
 @answers(APPROVALS_LIST)

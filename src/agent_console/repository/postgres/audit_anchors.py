@@ -59,7 +59,9 @@ async def _seal_holds(
     connection: AsyncConnection, team_id: TeamId, kept: KeptSeal, end: int, start: Link
 ) -> Damage | None:
     if kept.team_id != team_id:
-        raise Invalid("The seal is of another team.", details={"field": "seal"})
+        raise Invalid(
+            "The seal is of another team.", hint="Verify it as somebody of that team.", details={"field": "seal"}
+        )
     if kept.position < start.position:
         raise Invalid(
             f"The seal is of position {kept.position}; everything up to {start.position} was dropped since.",

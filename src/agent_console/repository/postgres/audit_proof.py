@@ -121,7 +121,11 @@ async def _went_on(work: Work, after: str, start: Link) -> Link:
     try:
         link = Link(int(position), bytes.fromhex(digits))
     except ValueError as error:
-        raise Invalid("`after` is not the `next` of a verification.", details={"field": "after"}) from error
+        raise Invalid(
+            "`after` is not the `next` of a verification.",
+            hint="Begin anew without `after`.",
+            details={"field": "after"},
+        ) from error
     if link.position == start.position:
         return link
     place = {"team_id": work.caller.team_id, "at": min(link.position, 2**63 - 1)}

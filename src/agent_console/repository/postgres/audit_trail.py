@@ -10,7 +10,7 @@ from sqlalchemy import Select, Subquery, func, select
 
 from agent_console.database.tables import audit_log
 from agent_console.domain.audit_trail import SHOWN_DAYS, AuditAsked, AuditFilter, AuditQuery, AuditRow
-from agent_console.domain.errors import Invalid, NotFound
+from agent_console.domain.errors import NotFound
 from agent_console.domain.identity import Caller
 from agent_console.domain.records import Page
 from agent_console.repository.operations.audit_trail import AUDIT_GET, AUDIT_LIST
@@ -24,6 +24,7 @@ from agent_console.repository.postgres.audit_rows import (
     shown_columns,
     with_seals,
 )
+from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.work import Work, answers
 
 # Importing them is what fills the table of handlers.
@@ -87,7 +88,7 @@ def _position(wanted: AuditFilter) -> int | None:
     if after is None:
         return None
     if not (after.isascii() and after.isdigit()) or len(after) > 18:
-        raise Invalid("`after` is not the `next` of a page of this list.", details={"field": "after"})
+        raise no_such_page()
     return int(after)
 
 

@@ -168,7 +168,9 @@ async def _able_target(work: Work, agent_id: AgentId) -> str:
     if found is None:
         raise NotFound(f"There is no agent {agent_id}.", hint="List them: agent-console agents list")
     if found.revoked_at is not None:
-        raise Conflict(f"Agent {agent_id} is revoked and can't be asked.")
+        raise Conflict(
+            f"Agent {agent_id} is revoked and can't be asked.", hint="Ask another one: agent-console agents list"
+        )
     return str(found.connector_ref)
 
 

@@ -144,7 +144,7 @@ async def _require_reviewer(work: Work, operation: str) -> None:
     )
     person = (await work.connection.execute(wanted)).one()
     if work.caller.agent_id is not None or not person.is_active:
-        raise Forbidden("Only an active person decides.")
+        raise Forbidden("Only an active person decides.", hint="Ask an operator or an administrator to decide.")
     require_permission(Role(person.role), Permission.DECIDE_APPROVALS, operation)
 
 

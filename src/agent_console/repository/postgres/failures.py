@@ -55,10 +55,18 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
             )
         case pg.UniqueViolation():
             rule = original.diag.constraint_name or ""
-            return Conflict(TAKEN.get(rule, "Such a row exists already."), details={"rule": rule})
+            return Conflict(
+                TAKEN.get(rule, "Such a row exists already."),
+                hint="Look at what is there, and change that instead.",
+                details={"rule": rule},
+            )
         case pg.ForeignKeyViolation():
             rule = original.diag.constraint_name or ""
-            return NotFound("Something this refers to does not exist.", details={"rule": rule})
+            return NotFound(
+                "Something this refers to does not exist.",
+                hint="Check the ids; what they name may have been deleted.",
+                details={"rule": rule},
+            )
         case pg.CheckViolation() | pg.NotNullViolation():
             rule = original.diag.constraint_name or original.diag.column_name or ""
             return Invalid("A value is outside its bounds.", details={"rule": rule})

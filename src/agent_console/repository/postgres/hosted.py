@@ -45,7 +45,10 @@ async def set_lifecycle(work: Work, agent_id: AgentId, to: Lifecycle, reason: st
 async def move_agent(work: Work, asked: LifecycleMove) -> Agent:
     agent = await locked_agent(work, asked.agent_id)
     if not agent.hosted:
-        raise Conflict(f"Agent {asked.agent_id} is not hosted, so it has no lifecycle.")
+        raise Conflict(
+            f"Agent {asked.agent_id} is not hosted, so it has no lifecycle.",
+            hint="Stop it where it runs, or drain it: agent-console agents drain",
+        )
     require_owner_or_admin(work.caller, agent.owner_user_id)
     now = Lifecycle(agent.lifecycle)
     require_move(LIFECYCLE_MOVES, f"Agent {asked.agent_id}", now, asked.to)

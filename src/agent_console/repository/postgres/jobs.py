@@ -200,7 +200,9 @@ async def route_of(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId
         wanted = wanted.with_for_update(read=True)
         collection = (await work.connection.execute(wanted)).first()
         if collection is None:
-            raise NotFound(f"There is no collection {new.collection_id}.")
+            raise NotFound(
+                f"There is no collection {new.collection_id}.", hint="List them: agent-console collections list"
+            )
         if collection.bound_agent_id not in (None, bound_agent_id) and bound_agent_id is not None:
             raise Conflict(
                 f"Collection {new.collection_id} is bound to {collection.bound_agent_id}.",
@@ -219,16 +221,20 @@ async def route_of(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId
             .with_for_update(read=True)
         )
         if (await work.connection.execute(known)).first() is None:
-            raise NotFound(f"There is no connector {new.connector_id}.")
+            raise NotFound(
+                f"There is no connector {new.connector_id}.", hint="List them: agent-console connectors list"
+            )
     if bound_agent_id is not None:
         able = select(agents.c.revoked_at).where(
             agents.c.team_id == team_id, agents.c.id == bound_agent_id, agents.c.deleted_at.is_(None)
         )
         agent = (await work.connection.execute(able)).first()
         if agent is None:
-            raise NotFound(f"There is no agent {bound_agent_id}.")
+            raise NotFound(f"There is no agent {bound_agent_id}.", hint="List them: agent-console agents list")
         if agent.revoked_at is not None:
-            raise Conflict(f"Agent {bound_agent_id} is revoked and will never take it.")
+            raise Conflict(
+                f"Agent {bound_agent_id} is revoked and will never take it.", hint="Choose another agent, or none."
+            )
     return bound_agent_id, connector_id
 
 

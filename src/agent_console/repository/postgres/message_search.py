@@ -12,6 +12,7 @@ from agent_console.domain.messages import MessageHit, MessageSearch, SeqPage
 from agent_console.domain.snippets import searched_words, snippet_of
 from agent_console.repository.operations.messages import MESSAGES_SEARCH
 from agent_console.repository.postgres.messages import Position, Way, parsed_cursor, seq_page
+from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.thread_access import thread_access
 from agent_console.repository.postgres.work import Work, answers
 
@@ -75,5 +76,5 @@ def _position(search: MessageSearch) -> Position:
         return Position(Way.BEFORE, search.before_seq)
     position = parsed_cursor(search.after)
     if position.way is not Way.BEFORE or search.before_seq is not None:
-        raise Invalid("`after` is not the `next` of a page of this list.", details={"field": "after"})
+        raise no_such_page()
     return position

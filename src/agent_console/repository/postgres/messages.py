@@ -15,6 +15,7 @@ from agent_console.domain.ids import MessageId, TeamId, ThreadId
 from agent_console.domain.messages import Message, MessageAsked, MessageQuery, SeqPage
 from agent_console.repository.operations.messages import MESSAGES_GET, MESSAGES_LIST
 from agent_console.repository.postgres import posting
+from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.thread_access import thread_access
 from agent_console.repository.postgres.work import Work, answers
 
@@ -59,7 +60,7 @@ CURSOR = re.compile(r"(before|after):(\d{1,18})")
 def parsed_cursor(after: str) -> Position:
     """The `next` of the page before, which knows its own way."""
     if (found := CURSOR.fullmatch(after)) is None:
-        raise Invalid("`after` is not the `next` of a page of this list.", details={"field": "after"})
+        raise no_such_page()
     return Position(Way(found[1]), int(found[2]))
 
 

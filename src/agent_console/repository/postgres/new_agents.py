@@ -141,7 +141,11 @@ async def _require_person(work: Work, user_id: UserId) -> None:
         users.c.team_id == work.caller.team_id, users.c.id == user_id, users.c.kind == UserKind.HUMAN.value
     )
     if (await work.connection.execute(person)).first() is None:
-        raise NotFound(f"There is no person {user_id}.", details={"field": "owner"})
+        raise NotFound(
+            f"There is no person {user_id}.",
+            hint="List them: agent-console users list",
+            details={"field": "owner"},
+        )
 
 
 async def _known(work: Work, agent_id: AgentId) -> Row[Any] | None:

@@ -98,7 +98,7 @@ async def _known_person(work: Work, user_id: UserId) -> Row[Any, Any]:
     )
     person = (await work.connection.execute(wanted.with_for_update(read=True))).first()
     if person is None:
-        raise NotFound(f"There is no user {user_id}.")
+        raise NotFound(f"There is no user {user_id}.", hint="List them: agent-console users list")
     return person
 
 

@@ -73,7 +73,9 @@ async def look(work: Work, asked: DelegationAsked) -> Delegation:
         asker == work.caller.agent_id,
     )
     if (await work.connection.execute(mine)).first() is None:
-        raise NotFound("There is no such delegation of yours.")
+        raise NotFound(
+            "There is no such delegation of yours.", hint="Name a run or an approval that you asked for."
+        )
     return await delegation_of(work, asked.run_id, asked.approval_id)
 
 

@@ -11,13 +11,21 @@ Shown = TypeVar("Shown", bound=Record)
 Kind = TypeVar("Kind", bound=Id)
 
 
+def no_such_page() -> Invalid:
+    return Invalid(
+        "`after` is not the `next` of a page of this list.",
+        hint="Begin anew without `after`, and pass on the `next` of each page as it is.",
+        details={"field": "after"},
+    )
+
+
 def position(after: str | None, kind: type[Kind]) -> Kind | None:
     if after is None:
         return None
     try:
         return kind.parse(after)
     except WrongId as error:
-        raise Invalid("`after` is not the `next` of a page of this list.", details={"field": "after"}) from error
+        raise no_such_page() from error
 
 
 def page_of(page: type[Page[Shown]], rows: Sequence[Mapping[str, Any]], limit: int, kind: type[Id]) -> Page[Shown]:

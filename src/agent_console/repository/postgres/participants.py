@@ -134,6 +134,7 @@ async def grant(work: Work, new: NewParticipant) -> Participant:
     if (new.user_id is None) == (new.agent_id is None):
         raise Invalid(
             "Name either a person or an agent.",
+            hint="Give user_id or agent_id, not both.",
             details={"fields": [{"field": "user_id", "problem": "exactly one of user_id and agent_id"}]},
         )
     _require_read_with(new.can_read, new.can_write, new.can_share)
@@ -181,7 +182,7 @@ async def _require_welcome(work: Work, new: NewParticipant) -> None:
     if agent is None:
         raise NotFound(f"There is no agent {new.agent_id}.", hint="List them: agent-console agents list")
     if agent.revoked_at is not None:
-        raise Conflict(f"Agent {new.agent_id} is revoked.")
+        raise Conflict(f"Agent {new.agent_id} is revoked.", hint="Let another agent in: agent-console agents list")
 
 
 async def _shared(work: Work, wanted: Select[Any]) -> Row[Any] | None:
@@ -195,7 +196,9 @@ def _unwelcome_user(new: NewParticipant, user: Row[Any] | None) -> ConsoleError 
     if user.kind != UserKind.HUMAN:
         return Conflict(f"User {new.user_id} is the system user of an agent.", hint="Let the agent in instead.")
     if not user.is_active:
-        return Conflict(f"User {new.user_id} is deactivated.")
+        return Conflict(
+            f"User {new.user_id} is deactivated.", hint="Let somebody else in: agent-console users list"
+        )
     return None
 
 

@@ -88,11 +88,13 @@ def _require_sensible(work: Work, new: NewMessage) -> None:
     if new.broadcast and new.to:
         raise Invalid(
             "A message goes to some agents or to all of them.",
+            hint="Give `to` or `broadcast`, not both.",
             details={"fields": [{"field": "to", "problem": "can't be given with broadcast"}]},
         )
     if work.caller.agent_id is None and new.run_id is not None:
         raise Invalid(
             "Only what an agent writes comes out of a run.",
+            hint="Leave run_id out.",
             details={"fields": [{"field": "run_id", "problem": "is for agents"}]},
         )
     if work.caller.agent_id is not None and (new.broadcast or new.to):
@@ -105,7 +107,10 @@ def _require_sensible(work: Work, new: NewMessage) -> None:
 async def _refusal(work: Work, new: NewMessage) -> ConsoleError:
     """Why nothing was written, as it stands now."""
     (await thread_access(work, new.thread_id)).require_write()
-    return NotFound(f"There is no run {new.run_id} of yours in thread {new.thread_id}.")
+    return NotFound(
+        f"There is no run {new.run_id} of yours in thread {new.thread_id}.",
+        hint="Leave run_id out, or name a run that you work on.",
+    )
 
 
 async def _recipients(work: Work, new: NewMessage) -> list[Recipient]:

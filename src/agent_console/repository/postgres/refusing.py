@@ -33,7 +33,7 @@ def refusal(verdict: str, status: str | None, job_id: JobId) -> ConsoleError:
         case "revoked":
             return revoked_agent()
         case "missing":
-            return NotFound(f"There is no job {job_id}.")
+            return NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
         case "not_owner":
             return NotOwner(
                 f"Job {job_id} is not yours, or this attempt of it is over.",
@@ -55,6 +55,7 @@ def refusal(verdict: str, status: str | None, job_id: JobId) -> ConsoleError:
         case "ended":
             return Conflict(
                 f"Job {job_id} is {status}, which is final.",
+                hint="Look at what became of it: agent-console jobs get job_…",
                 details={"job_id": str(job_id), "state": status},
             )
         case _:

@@ -207,7 +207,7 @@ async def _taken(work: Work, name: str) -> ConsoleError:
 @answers(AGENTS_ROTATE_KEY)
 async def rotate_key(work: Work, asked: KeyRotation) -> MintedKey:
     if work.caller.agent_id not in (None, asked.agent_id):
-        raise NotFound(f"There is no agent {asked.agent_id}.")
+        raise NotFound(f"There is no agent {asked.agent_id}.", hint="List them: agent-console agents list")
     known = await get_agent(work, AgentAsked(agent_id=asked.agent_id))
     _require_right_to_rotate(work.caller)
     key, at = await _new_key(work, asked.agent_id, overlap=asked.overlap_seconds)

@@ -211,6 +211,7 @@ async def _lanes(work: Work, rows: Sequence[JobRow], routes: Sequence[Route]) ->
 def _wrong_state(row: JobRow) -> ConsoleError:
     return Conflict(
         f"Job {row.id} is {row.status}; only a failed, dead_letter or cancelled job can be retried.",
+        hint="Wait for its end, or cancel it first.",
         details={"state": row.status},
     )
 

@@ -113,7 +113,11 @@ async def put_route(work: Work, asked: RouteEdit) -> Route:
     at = await alone(work)
     of, to = await pair_called(work, asked.from_agent, asked.to_agent, lock=True)
     if of.id == to.id:
-        raise Invalid("An agent needs no route to itself.", details={"rule": "a2a_routes_no_self"})
+        raise Invalid(
+            "An agent needs no route to itself.",
+            hint="Name another agent.",
+            details={"rule": "a2a_routes_no_self"},
+        )
     same_pair = (a2a_routes.c.from_agent_id == of.id, a2a_routes.c.to_agent_id == to.id)
     old = next(iter(await standing(work, *same_pair)), None)
     await _require_base(work, old, asked.base_version or 0)

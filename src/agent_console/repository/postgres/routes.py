@@ -5,13 +5,13 @@ from typing import Any
 from sqlalchemy import Select, and_, select
 
 from agent_console.database.tables import a2a_route_versions, a2a_routes, agents, users
-from agent_console.domain.errors import Invalid, NotFound
+from agent_console.domain.errors import NotFound
 from agent_console.domain.ids import AgentId, RouteId, TeamId
 from agent_console.domain.records import Page
 from agent_console.domain.routes import Route, RouteAsked, RouteHistoryQuery, RouteQuery, RouteVersion
 from agent_console.repository.operations.routes import ROUTES_GET, ROUTES_HISTORY, ROUTES_LIST
 from agent_console.repository.postgres.agent_words import agents_called, no_agent, pair_called
-from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.pages import no_such_page, page_of, position
 from agent_console.repository.postgres.work import Work, answers
 
 asking = agents.alias("asking")
@@ -122,5 +122,5 @@ async def route_history(work: Work, query: RouteHistoryQuery) -> Page[RouteVersi
 
 def _version(after: str) -> int:
     if not after.isascii() or not after.isdecimal() or len(after) > 9:
-        raise Invalid("`after` is not the `next` of a page of this list.", details={"field": "after"})
+        raise no_such_page()
     return int(after)

@@ -5,13 +5,13 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Select, Subquery, and_, select, true, union_all
 
 from agent_console.database.tables import runs
-from agent_console.domain.errors import Invalid
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import ThreadId
 from agent_console.domain.records import Page
 from agent_console.domain.runs import Run, RunFilter, RunQuery, ThreadRunQuery
 from agent_console.domain.states import RunStatus
 from agent_console.repository.operations.runs import RUNS_IN_THREAD, RUNS_LIST
+from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.run_filters import RunMatch, run_match
 from agent_console.repository.postgres.run_records import RUN_COLUMNS, with_names
 from agent_console.repository.postgres.thread_access import may_read, thread_access
@@ -85,7 +85,7 @@ def _seq(after: str | None) -> int | None:
     if after is None:
         return None
     if not (after.isascii() and after.isdigit() and len(after) <= 18):
-        raise Invalid("`after` is not the `next` of a page of this list.", details={"field": "after"})
+        raise no_such_page()
     return int(after)
 
 

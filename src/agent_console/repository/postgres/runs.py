@@ -94,7 +94,10 @@ async def _require_message(work: Work, access: Access, message_id: MessageId | N
         messages.c.thread_id == access.thread_id,
     )
     if (await work.connection.execute(known)).first() is None:
-        raise NotFound(f"There is no message {message_id} in thread {access.thread_id}.")
+        raise NotFound(
+            f"There is no message {message_id} in thread {access.thread_id}.",
+            hint="Read the thread: agent-console messages list thr_…",
+        )
 
 
 @answers_and_tells_refusals(RUNS_START)
@@ -131,7 +134,7 @@ async def cancel_run(work: Work, asked: RunCancelling) -> Run:
     rows = await jobs_named(work, [run.job_id], lock=True) if run.job_id is not None else []
     if not rows:
         require_move(RUN_MOVES, f"Run {run.id}", run.status, RunStatus.CANCELLED)
-        raise Conflict(f"Run {run.id} has no job that could be cancelled.")
+        raise Conflict(f"Run {run.id} has no job that could be cancelled.", hint="It ends with its deadline.")
     act = Cancel(asked.reason)
     found = await act.sort(work, rows)
     if found.refused:

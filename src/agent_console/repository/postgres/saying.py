@@ -117,7 +117,7 @@ async def say(
     """Without a look at anybody's rights: for what the system does in somebody's name."""
     said = await _say(connection, SAY, team_id, thread_id, author, words)
     if said is None:
-        raise NotFound(f"There is no thread {thread_id}.")
+        raise NotFound(f"There is no thread {thread_id}.", hint="List them: agent-console threads list")
     return said
 
 

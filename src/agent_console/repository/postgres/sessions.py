@@ -101,7 +101,9 @@ async def open_or_wake(work: Work, asked: NewSession) -> Waking:
     agent = await locked_agent(work, asked.agent_id)
     _require_owner(work, agent.owner_user_id)
     if agent.revoked_at is not None:
-        raise Conflict(f"Agent {asked.agent_id} is revoked.")
+        raise Conflict(
+            f"Agent {asked.agent_id} is revoked.", hint="Choose another agent: agent-console agents list"
+        )
     if not agent.hosted:
         await _require_online(work, asked.agent_id)
         return await _opened(work, agent)

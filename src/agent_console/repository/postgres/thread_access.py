@@ -87,7 +87,10 @@ class Access:
 
     def _require_open(self) -> None:
         if self.archived_at is not None:
-            raise Conflict(f"Thread {self.thread_id} is archived; nothing more is written to it.")
+            raise Conflict(
+                f"Thread {self.thread_id} is archived; nothing more is written to it.",
+                hint="Begin another thread: agent-console threads create",
+            )
 
 
 async def thread_access(work: Work, thread_id: ThreadId, *, lock: bool = False) -> Access:

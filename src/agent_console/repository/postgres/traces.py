@@ -108,7 +108,7 @@ async def _trace_id(work: Work, asked: TraceAsked) -> UUID:
     if asked.trace_id is not None:
         return asked.trace_id
     if asked.run_id is None:
-        raise Invalid("No run was named.")
+        raise Invalid("No run was named.", hint="Give a run or a trace.")
     run, _ = await readable_run(work, asked.run_id)
     if run.trace_id is None:
         raise no_run(asked.run_id)

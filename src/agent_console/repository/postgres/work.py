@@ -35,7 +35,10 @@ class Work:
     @property
     def caller(self) -> Caller:
         if self.identified is None:
-            raise Unauthorized("This needs a credential.")
+            raise Unauthorized(
+                "This needs a credential.",
+                hint="Send one as Authorization: Bearer, or set a token in your profile.",
+            )
         return self.identified
 
     def act_as(self, caller: Caller) -> None:

@@ -90,7 +90,10 @@ async def _require_worker_agent(work: Work, worker_id: str) -> None:
     if agent is None:
         raise NotFound("No agent of the team has this worker id.", hint="List them: agent-console agents list")
     if agent.revoked_at is not None:
-        raise Conflict("The agent with this worker id is revoked; a token would open nothing.")
+        raise Conflict(
+            "The agent with this worker id is revoked; a token would open nothing.",
+            hint="Choose the worker id of an agent that is not revoked.",
+        )
 
 
 async def _add_worker_token(work: Work, policy: dict[str, Any]) -> tuple[WorkerTokenId, Secret, datetime]:
