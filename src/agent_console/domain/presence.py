@@ -88,9 +88,9 @@ class Command(Record):
 
 
 class HeartbeatAnswer(Record):
-    at: Instant
+    at: Instant = Field(description="The database's time.")
     next_in_seconds: int = Field(description="When the next heartbeat is expected.")
-    commands: tuple[Command, ...] = ()
+    commands: tuple[Command, ...] = Field((), description="What to do now; each comes again until it is done.")
 
 
 class Disconnected(Record):

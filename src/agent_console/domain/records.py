@@ -4,7 +4,16 @@ import math
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Generic, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 from agent_console.domain.redact import holds_key
 
@@ -14,7 +23,12 @@ def shown_time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-Instant = Annotated[AwareDatetime, PlainSerializer(shown_time, return_type=str, when_used="json")]
+Instant = Annotated[
+    AwareDatetime,
+    PlainSerializer(shown_time, return_type=str, when_used="json"),
+    # A serializer's text would be any text to a generated client.
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+]
 
 
 def _not_blank(value: str) -> str:

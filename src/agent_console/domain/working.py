@@ -85,20 +85,20 @@ class Assignment(Record):
 
     id: JobId
     type: str
-    status: JobStatus
+    status: JobStatus = Field(description="running with auto_start, else assigned until you say that you begin.")
     priority: int
-    payload: dict[str, JsonValue]
+    payload: dict[str, JsonValue] = Field(description="What to do, as whoever made the job wrote it.")
     tool: str | None
     repository: str | None
     collection_id: CollectionId | None
     connector_id: ConnectorId | None
-    run_id: RunId | None
+    run_id: RunId | None = Field(description="The run that this job is, if somebody asked for it in a thread.")
     required_capabilities: tuple[str, ...]
-    attempt: int
-    max_attempts: int
-    max_run_seconds: int
+    attempt: int = Field(description="1 for the first try. Reports that name another one are refused.")
+    max_attempts: int = Field(description="After so many tries it becomes a dead letter.")
+    max_run_seconds: int = Field(description="Whatever renews its lease: it is ended when it runs for longer.")
     assigned_at: Instant
-    lease_expires_at: Instant
+    lease_expires_at: Instant = Field(description="Renew the lease before, or the job is another's.")
     signing_secret: str | None = Field(
         None, description="Sign the result with it; given only to who holds the job."
     )
@@ -107,10 +107,10 @@ class Assignment(Record):
 class Claimed(Record):
     """What a claim brought; without a job it says why."""
 
-    jobs: tuple[Assignment, ...] = ()
-    reason: WhyNothing | None = None
-    message: str | None = None
-    pause: PauseSeen | None = None
+    jobs: tuple[Assignment, ...] = Field((), description="Yours from now on; at most as many as were asked for.")
+    reason: WhyNothing | None = Field(None, description="Why there is none, for programs.")
+    message: str | None = Field(None, description="Why there is none, in a sentence.")
+    pause: PauseSeen | None = Field(None, description="How and since when, with reason paused.")
 
     @computed_field(description="The first of the jobs, for those who ask for one at a time.")  # type: ignore[prop-decorator]
     @property
@@ -210,4 +210,4 @@ class CancelAcknowledged(Ending):
 class Ended(Record):
     job_id: JobId
     status: JobStatus = Field(description="What became of the job; queued when it will be tried again.")
-    next: Claimed | None = None
+    next: Claimed | None = Field(None, description="What `claim_next` brought.")

@@ -40,7 +40,7 @@ MEANINGS = {
     422: "A value is outside its bounds; `details.fields` names each one.",
     429: "Too much, too fast, or too many open at once; come back after `Retry-After` seconds.",
     500: "The program is at fault; the server's log says more under `details.request_id`.",
-    503: "The database, or the agent that was asked for, can't be reached now.",
+    503: "The database, or the agent that was asked for, can't be reached now, or the server is stopping.",
     504: "No answer in time; whether a change was made is not known.",
 }
 
