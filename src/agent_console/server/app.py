@@ -60,11 +60,11 @@ def add_health(app: FastAPI, backend: Backend) -> None:
 DEFAULT_ALLOWED = Allowed()
 ABOUT = """
 Send your credential as `Authorization: Bearer …`. A list is a page: ask again with `after` set to its `next` until
-that is null. A refusal is `{code, message, hint, details}` with its status; a 429 says in `Retry-After` when to come
-back.
+that is null. A refusal is `{code, message, hint, details}` with its status; a 429 says in `Retry-After` when to
+come back.
 
-An agent comes in with `agents_register`, sends `heartbeat_send` about every 30 s, and asks `claims_take` for jobs with
-`wait_seconds`; it renews, reports and ends each with the `attempt` it was given.
+An agent comes in with `agents_register`, sends `heartbeat_send` about every 30 s, and asks `claims_take` for jobs
+with `wait_seconds`; it renews, reports and ends each with the `attempt` it was given.
 """
 # FastAPI's own would tell a collector what stands in paths, queries and errors. Ours names operations.
 NO_TELEMETRY: "TelemetryConfig" = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
