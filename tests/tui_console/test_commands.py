@@ -184,6 +184,9 @@ async def test_the_palette_finds_an_act_for_the_row_under_the_cursor(fleet: Flee
         agent = list_of(app).table.cursor_id
         await pilot.press("ctrl+p")
         await until_on(app, Palette)
+        await typed(pilot, "command")
+        assert "The key :" in shown_text(app), "a key is told as it is written on the keyboard"
+        await pilot.press(*["backspace"] * len("command"))
         await typed(pilot, "agdrn")
 
         await pilot.press("enter")

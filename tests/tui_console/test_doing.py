@@ -128,7 +128,10 @@ async def test_draining_an_agent_from_its_row(fleet: Fleet) -> None:
         await until(
             lambda: bool(str(app.screen.query_one("#problem-reason", Static).content)), "the reason is asked for"
         )
-        app.screen.query_one("#field-reason", Input).value = "disk swap"
+        await pilot.press(*"disk", "space", *"swap")
+        await until(
+            lambda: not str(app.screen.query_one("#problem-reason", Static).content), "it is blamed no more"
+        )
         app.screen.query_one(DoIt).focus()
         await pilot.press("enter")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_console.tui.dialogs.list_export import ListExport
-from agent_console.tui.new_file import FOLDER_SET_BY
+from agent_console.tui.new_file import FOLDER_SET_BY, folder_words
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly, list_of, loaded, press, row_ids, shown_text, until, until_on
 from tests.tui_console.test_filtering import typed
@@ -45,6 +45,11 @@ async def test_lines_of_json_hold_what_the_filter_finds(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.suffix == ".jsonl"
     assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == shown
+
+
+def test_a_folder_is_told_in_words() -> None:
+    assert folder_words(Path()) == "the current folder"
+    assert folder_words(Path("exports")) == "exports"
 
 
 async def test_csv_holds_every_page_and_no_formula(

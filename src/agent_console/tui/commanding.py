@@ -139,9 +139,10 @@ class Commanding(TerminalApp[None]):
         from agent_console.tui.commands import LiveKey, every_command
         from agent_console.tui.panes.every import KINDS, PANES
         from agent_console.tui.panes.narrowed_pane import NarrowedPane
+        from agent_console.tui.widgets.help import shown_key
 
         keys = (
-            LiveKey(key, active.binding.id, active.binding.description)
+            LiveKey(shown_key(key), active.binding.id, active.binding.description)
             for key, active in self.screen.active_bindings.items()
             if active.binding.id and active.binding.description
         )

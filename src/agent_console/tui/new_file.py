@@ -15,6 +15,11 @@ def exports_folder() -> Path:
     return Path(os.environ.get(FOLDER_SET_BY) or ".")
 
 
+def folder_words(folder: Path) -> str:
+    """A dot is a name for programs."""
+    return "the current folder" if folder == Path() else str(folder)
+
+
 def unused_name(folder: Path, stem: str, suffix: str) -> Path:
     """The first name that nothing has, whether whole or half written."""
     names = (f"{stem}{'' if number == 1 else f'-{number}'}.{suffix}" for number in range(1, TRIES))

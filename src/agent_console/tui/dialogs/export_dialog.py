@@ -21,7 +21,7 @@ from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.link import Link
 from agent_console.tui.looks import progress_bar
-from agent_console.tui.new_file import NewFile, exports_folder, unused_name
+from agent_console.tui.new_file import NewFile, exports_folder, folder_words, unused_name
 
 AT_ONCE = LIMIT_MAX
 FORMS = {
@@ -73,8 +73,7 @@ class ExportDialog(Dialog[Path | None]):
 
     def compose(self) -> ComposeResult:
         about = system_text("Export the sealed acts\n", "bold") + agent_text(self._what, limit=300)
-        folder = "the current folder" if self._folder == Path() else str(self._folder)
-        words = f"To a new file in {folder} that only you can read"
+        words = f"To a new file in {folder_words(self._folder)} that only you can read"
         where = system_text("\n") + agent_text(words, "$foreground-muted", limit=300)
         with Vertical(classes="dialog"):
             yield Static(about + where, classes="about")

@@ -20,7 +20,7 @@ from agent_console.tui.actions import record_of
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.exporting import pages_of, written
-from agent_console.tui.new_file import NewFile, exports_folder, unused_name
+from agent_console.tui.new_file import NewFile, exports_folder, folder_words, unused_name
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.surroundings import Surroundings
 
@@ -68,7 +68,7 @@ class ListExport(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         filtered = f"\nOnly what matches {self._filter_text}" if self._filter_text else ""
-        words = f"To a new file in {self._folder} that only you can read"
+        words = f"To a new file in {folder_words(self._folder)} that only you can read"
         with Vertical(classes="dialog"):
             yield Static(
                 system_text("Export ", "bold")

@@ -108,6 +108,12 @@ class OperationForm(Dialog[BaseModel | None]):
         if isinstance(widget, Input) and isinstance(widget.parent, Widget):
             self.call_after_refresh(widget.parent.scroll_visible, animate=False)
 
+    @on(Input.Changed)
+    def _mended(self, message: Input.Changed) -> None:
+        """What was wrong with a field is no longer said of what is typed into it now."""
+        name = (message.input.id or "").removeprefix("field-")
+        self.query_one(f"#problem-{name}", Static).update(system_text(""))
+
     @on(Input.Submitted)
     def _next_field(self) -> None:
         self.focus_next()
