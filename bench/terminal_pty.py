@@ -78,10 +78,14 @@ class PtyProgram:
 
     def shows(self, *words: str) -> bool:
         """Whether the terminal shows these words now."""
+        text = self.screen()
+        return all(word in text for word in words)
+
+    def screen(self) -> str:
+        """What the terminal shows now."""
         self._stream.feed(self._unseen)
         self._unseen = b""
-        text = "\n".join(self._screen.display)
-        return all(word in text for word in words)
+        return "\n".join(self._screen.display)
 
     def forget(self) -> None:
         """What was received and not looked at is not looked at any more."""
