@@ -1,4 +1,4 @@
-"""What a decision rests on, each by itself: who is still there, who may read it, who waits for whom, who hears of it."""
+"""What a decision rests on, each by itself: who is still there, who may read it, who waits, who hears of it."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ def _asks_a_person(fleet: Fleet) -> None:
 async def test_nobody_is_given_work_by_who_is_gone_or_when_gone(
     crew: Callers, fleet: Fleet, gone: str, how: str
 ) -> None:
-    """Whoever revokes an agent withdraws what it asked; this one was taken out by hand, behind everybody's back."""
+    """Whoever revokes an agent withdraws what it asked; this one was taken out by hand, without a word."""
     asked, ole = await waiting(crew, asking(fleet)), await crew.person(OLE)
     fleet.execute(f"update agents set {how} where name = %s", gone)
 
