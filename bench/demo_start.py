@@ -2,8 +2,8 @@
 
     python -m bench.demo_start
 
-Seconds from exec to what a person sees, in a real pty, with the processor's seconds of each process beside them: those
-are the same on a busy machine, the others are not. A fleet lives when all twelve agents are online and a job runs.
+Seconds from exec to what a person sees, in a real pty, and the processor's seconds of each process: those are the
+same on a busy machine, the others are not. A fleet lives when all twelve agents are online and a job runs.
 """
 
 import os
