@@ -18,7 +18,6 @@ from agent_console.domain.approvals import (
 from agent_console.domain.delegation import digest_of
 from agent_console.domain.errors import Conflict, ConsoleError, Forbidden, Invalid, NotFound, RateLimited
 from agent_console.domain.ids import ApprovalId, ThreadId
-from agent_console.domain.runs import RunCancelling
 from agent_console.domain.states import ApprovalState, RunStatus
 from agent_console.domain.threads import ThreadAsked
 from agent_console.repository.operations.agents import AGENTS_DELETE, AGENTS_REVOKE
@@ -29,7 +28,6 @@ from agent_console.repository.operations.approvals import (
     APPROVALS_LIST,
     APPROVALS_REJECT,
 )
-from agent_console.repository.operations.runs import RUNS_CANCEL
 from agent_console.repository.operations.threads import THREADS_ARCHIVE
 from agent_console.repository.port import Repository
 from tests.support.asking import (
@@ -304,23 +302,6 @@ async def test_a_request_is_withdrawn_when_nobody_is_left_to_want_it(
     assert trail(fleet, "approval.%") == [("approval.withdraw", "Ana Costa", "block")]
     with pytest.raises(Conflict, match="withdrawn"):
         await ana.call(APPROVALS_APPROVE, yes(asked))
-
-
-async def test_nobody_approves_what_a_run_asked_for_that_is_over(
-    crew: Callers, fleet: Fleet, thread_id: ThreadId
-) -> None:
-    ana, ole = await crew.person(ANA), await crew.person(OLE)
-    run = await started(ana, fleet, thread_id)
-    asked = await waiting(crew, thread_id)
-    await ana.call(RUNS_CANCEL, RunCancelling(run_id=run.id, reason="not needed"))
-
-    with pytest.raises(Conflict, match="the run that asked ended before it was decided"):
-        await ole.call(APPROVALS_APPROVE, yes(asked))
-
-    assert asked.parent_run_id == run.id
-    assert (await read(ole, asked.id)).state is ApprovalState.WITHDRAWN
-    assert trail(fleet, "approval.%") == [("approval.withdraw", "agent-console", "block")]
-    assert count(fleet, "runs") == [1]
 
 
 @pytest.mark.rule("U002-14")
