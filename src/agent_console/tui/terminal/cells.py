@@ -43,7 +43,8 @@ def cell(glyph: str, look: Look, width: int = 1) -> Cell:
     return Cell(glyph, blank(look) if glyph == " " else look, width)
 
 
-@lru_cache(maxsize=4096)
+# As many words as a full screen has: those that tick by are not looked for again.
+@lru_cache(maxsize=1024)
 def cells_of(text: str, look: Look) -> tuple[Cell, ...]:
     if is_plain(text):
         return tuple([cell(character, look) for character in text])

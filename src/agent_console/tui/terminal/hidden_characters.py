@@ -43,7 +43,7 @@ def picture(hidden: str) -> str:
     return "␡" if hidden == "\x7f" else SUBSTITUTE
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def shown(text: str) -> str:
     """The text with every hidden character visible, exactly as many cells wide as it was.
 
@@ -56,7 +56,6 @@ def shown(text: str) -> str:
     return text if visible == text else set_cell_size(visible, cell_len(text))
 
 
-@lru_cache(maxsize=8192)
 def glyphs(text: str) -> tuple[tuple[str, int], ...]:
     """The text as what stands in its cells, each with its width; one hidden character spoils its cell.
 
