@@ -1,6 +1,7 @@
 """Mutants: the code that decides is changed in many small ways, and each time some test has to notice.
 
     python -m bench.mutants
+    python -m bench.mutants --part rules
     python -m bench.mutants --only deciding --all
 
 bench/mutants.toml lists the files, the tests that are about each, and the mutants that nobody can notice, each
@@ -115,7 +116,7 @@ def table(looked: Iterable[Looked]) -> str:
     return "\n".join(rows)
 
 
-def told(looked: Sequence[Looked], minutes: float) -> str:
+def told(part: str, looked: Sequence[Looked], minutes: float) -> str:
     killed = sum(one.counted[KILLED] for one in looked)
     explained = sum(len(one.explained) for one in looked)
     survived = sum(len(one.wrong) for one in looked)
@@ -124,7 +125,7 @@ def told(looked: Sequence[Looked], minutes: float) -> str:
         f" as no fault, in {minutes:.0f} minutes. A mutant is the code with one comparison, condition, constant,"
         " lock or statement changed. Each explained one stands in `bench/mutants.toml` with its reason."
     )
-    return f"{table(looked)}\n\n{fill(words, WIDTH)}\n\nAgain: `python -m bench.mutants`"
+    return f"{table(looked)}\n\n{fill(words, WIDTH)}\n\nAgain: `python -m bench.mutants --part {part}`"
 
 
 def main() -> int:
@@ -134,31 +135,35 @@ def main() -> int:
         epilog=TEACHING,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    asked.add_argument("--part", choices=PARTS, action="append", help="only this part; may be repeated")
     asked.add_argument("--only", metavar="WORD", default="", help="files whose path has this word in it")
     asked.add_argument("--all", action="store_true", help="no sample: all mutants of each file")
     asked.add_argument("--seed", type=int, default=SEED, help="another sample")
     asked.add_argument("--no-report", action="store_true", help="print only, leave docs/proof.md as it is")
     given = asked.parse_args()
-    listed = [
-        one for one in tomllib.loads(LISTED.read_text(encoding="utf-8"))["file"] if given.only in one["file"]
-    ]
-    listed.sort(key=lambda one: PARTS.index(one["part"]))
-    began = time.monotonic()
-    looked = []
+    every = tomllib.loads(LISTED.read_text(encoding="utf-8"))["file"]
+    wrong = []
+    for part in given.part or PARTS:
+        listed = [one for one in every if one["part"] == part and given.only in one["file"]]
+        wrong += try_part(part, listed, given) if listed else []
+    print("".join(f"\nWRONG: {line}" for line in wrong))
+    return 1 if wrong else 0
+
+
+def try_part(part: str, listed: Sequence[dict[str, Any]], given: argparse.Namespace) -> list[str]:
+    """What is wrong. What was tried is told, and written down when it is the whole part."""
+    began, looked = time.monotonic(), list[Looked]()
     for one in listed:
         print(f"\n{one['file']}", flush=True)
         looked.append(look_at(one, ALL if given.all else None, given.seed))
-    report = told(looked, (time.monotonic() - began) / 60)
+    report = told(part, looked, (time.monotonic() - began) / 60)
     print(f"\n{report}")
     wrong = [line for one in looked for line in one.wrong]
-    tried = len(wrong) + sum(one.counted[KILLED] + len(one.explained) for one in looked)
-    print("".join(f"\nWRONG: {line}" for line in wrong))
-    if not given.no_report and not given.only:
-        in_all = InAll(
-            "the code that decides is changed in one place, and a test has to notice", tried, len(wrong)
-        )
-        write_part("mutants", "Mutants of the code that decides", report, in_all)
-    return 1 if wrong else 0
+    if not given.only and not given.no_report:
+        tried = len(wrong) + sum(one.counted[KILLED] + len(one.explained) for one in looked)
+        what = f"the code that decides is changed in one place, and a test has to notice: {part}"
+        write_part(f"mutants {part}", f"Mutants: {part}", report, InAll(what, tried, len(wrong)))
+    return wrong
 
 
 if __name__ == "__main__":

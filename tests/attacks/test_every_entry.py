@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 import httpx
@@ -28,6 +28,8 @@ DOORS = sorted(text_fields(), key=lambda door: door.operation.public)
 TEXTS_FOR_EACH = len(WORDS) if os.environ.get("HYPOTHESIS_PROFILE") == "prove" else 1
 REFUSED = {400, 401, 403, 404, 409, 413, 422, 429}
 A_SECRET = re.compile(r"(?:agt|art|wkt|opt)_key_\w{70,}")
+# For the proof: how many cases a test went through by itself.
+Told = Callable[[str, object], None]
 HEADERS = ("User-Agent", "X-Request-Id", "Cookie", "X-Forwarded-For", "Last-Event-ID", "Referer", "Origin")
 
 
@@ -58,8 +60,9 @@ def words_of(refusal: httpx.Response) -> str:
     return f"{told['message']} {told['hint']}"
 
 
-async def test_a_text_is_taken_or_refused_in_plain_words(doors: Doors) -> None:
+async def test_a_text_is_taken_or_refused_in_plain_words(doors: Doors, record_property: Told) -> None:
     taken, wrong = set(), []
+    record_property("tried", len(DOORS) * TEXTS_FOR_EACH)
 
     for number, door in enumerate(DOORS):
         for turn in range(TEXTS_FOR_EACH):
@@ -107,8 +110,9 @@ SAID = """
 
 @pytest.mark.rule("U002-31", "U001-21")
 async def test_a_secret_that_was_put_anywhere_comes_out_nowhere(
-    doors: Doors, fleet: Fleet, caplog: pytest.LogCaptureFixture
+    doors: Doors, fleet: Fleet, caplog: pytest.LogCaptureFixture, record_property: Told
 ) -> None:
+    record_property("tried", len(DOORS))
     canary = Secret.mint(TeamId.new(), OperatorTokenId.new()).word
     caplog.set_level(logging.INFO, "agent_console")
     known, repeated, broken = {canary}, [], []
