@@ -36,9 +36,11 @@ async def serving(fleet: Fleet) -> AsyncIterator[Server]:
         yield opened
 
 
+# A test is known by the same name in every process: what is compressed holds the time of day.
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [("gzip", gzip.compress(WHOLE)), ("deflate", zlib.compress(WHOLE)), ("br", b"\x8b\x00\x80")],
+    ids=["gzip", "deflate", "br"],
 )
 async def test_what_was_pressed_together_is_not_unfolded(
     serving: Server, fleet: Fleet, encoding: str, body: bytes
