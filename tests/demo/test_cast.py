@@ -19,6 +19,15 @@ def test_a_dozen_agents_can_do_every_job_that_is_asked_for() -> None:
     assert tools >= {"tool:deploy"}
 
 
+def test_nobody_is_kept_from_work_by_what_waits_for_a_person() -> None:
+    """Else the queue fills up and stands still when nobody decides."""
+    stories = [wish.first for wish in WISHES]
+
+    stuck = [agent.name for agent in AGENTS if stories.count(agent.name) >= agent.concurrency]
+
+    assert stuck == []
+
+
 def test_whoever_is_asked_or_asks_is_there_and_takes_part() -> None:
     named = {name for route in ROUTES for name in (route.asks, route.asked)}
     named |= {name for wish in WISHES for name in (wish.first, *wish.agents)}

@@ -17,7 +17,7 @@ class DemoAgent:
 AGENTS = (
     DemoAgent("atlas", "nas-01", "1.2.3", ("local_filesystem", "tool:photostats:1.2.3", "tool:stock:1.0.2")),
     DemoAgent("beacon", "edge-berlin", "4.0.1", ("tool:crawler:4.0.1",)),
-    DemoAgent("cartographer", "gpu-02", "2.1.0", ("tool:report:2.1.0", "tool:summary:2.1.0"), 2),
+    DemoAgent("cartographer", "gpu-02", "2.1.0", ("tool:report:2.1.0", "tool:summary:2.1.0"), 3),
     DemoAgent("dispatch", "core-01", "0.9.0", ("tool:triage:0.9.0",), 2),
     DemoAgent("ember", "gpu-03", "5.4.0", ("tool:codex:5.4.0",), 2),
     DemoAgent("fathom", "archive-7", "1.2.3", ("local_filesystem", "tool:photo_pairing:1.2.3")),
