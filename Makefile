@@ -77,7 +77,8 @@ prove: $(VENV)/.test ## the long proofs: histories of the queue, what a large fl
 	$(BIN)/python -m bench.proved_tests pairs -n $(WORKERS)
 	$(BIN)/python -m bench.proved_tests attacks -n $(WORKERS)
 	$(BIN)/python -m bench.breaking_rules
-	$(BIN)/python -m bench.mutants
+	@# A mutant that survives is told in the table at the end, which fails then; the other proofs are made all the same.
+	-$(BIN)/python -m bench.mutants
 	$(BIN)/python -m bench.heartbeats
 	$(BIN)/python -m bench.fleet_size
 	$(BIN)/python -m bench.messages

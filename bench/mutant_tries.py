@@ -178,11 +178,14 @@ def _in_a_copy(tried: Tried, work: Callable[[], object], seconds: float) -> Any:
         os.write(telling, json.dumps(said).encode())
         os._exit(0)
     os.close(telling)
-    with os.fdopen(listening, "rb") as report:
-        said = _read(report.fileno(), seconds)
-    if said is None:
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    said = None
+    try:
+        with os.fdopen(listening, "rb") as report:
+            said = _read(report.fileno(), seconds)
+    finally:
+        if said is None:
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
     if tried.lending is not None:
         for left_over in _databases(tried.lending) - tried.databases:
             tried.lending._databases.drop(left_over)

@@ -1,0 +1,57 @@
+"""The trail of a team is proved by itself: whatever another team's trail in the same database looks like."""
+
+import pytest
+
+from agent_console.domain.audit_proof import DamageKind, Verification
+from agent_console.domain.ids import TeamId
+from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
+from agent_console.repository.port import Repository
+from tests.support.fleet import Fleet
+from tests.support.trail import act, seal
+
+CHECKPOINT = """
+    insert into audit_checkpoints (team_id, id, month, first_position, last_position, last_hash, rows)
+    values (%s, new_id(), '2020-01-01', 1, 2, sha256('theirs'), 2)
+"""
+AGAIN = """
+    insert into audit_log (team_id, id, xid, seq, actor_type, actor_label, action, resource_type, resource_id,
+                           event_hash, created_at)
+    select team_id, new_id(), {xid}, seq, 'system', 'agent-console', action, resource_type, resource_id,
+           event_hash, created_at
+      from audit_log where team_id = %s order by seq limit 1 returning id
+"""
+TO_COME = AGAIN.format(xid="'9000000000'::xid8")
+LATER = AGAIN.format(xid="xid")
+
+
+@pytest.fixture
+def theirs(fleet: Fleet) -> TeamId:
+    """Nobody seals theirs: acts beside ours, one of a transaction still to come; and a month was dropped."""
+    neighbours = fleet.add_team("neighbours")
+    for team_id in (neighbours, fleet.team_id(), neighbours, fleet.team_id(), neighbours, fleet.team_id()):
+        act(fleet, team_id=team_id)
+    assert seal(fleet) == 3
+    longest = fleet.add_team("longest")
+    for _ in range(5):
+        act(fleet, team_id=longest)
+    assert seal(fleet, longest) == 5
+    fleet.execute(CHECKPOINT, neighbours)
+    fleet.execute(TO_COME, neighbours)
+    return neighbours
+
+
+async def test_ours_holds_whatever_theirs_looks_like(repository: Repository, fleet: Fleet, theirs: TeamId) -> None:
+    proved = await repository.call(AUDIT_VERIFY, Verification())
+
+    assert (proved.damage, proved.done, proved.position, proved.unsealed) == (None, 3, 3, 0)
+
+
+async def test_what_was_put_into_ours_is_named_and_not_what_lies_in_theirs(
+    repository: Repository, fleet: Fleet, theirs: TeamId
+) -> None:
+    put_in = fleet.one(LATER, fleet.team_id())
+
+    proved = await repository.call(AUDIT_VERIFY, Verification())
+
+    assert proved.damage is not None
+    assert (proved.damage.kind, proved.damage.audit_id) == (DamageKind.INSERTED, put_in)
