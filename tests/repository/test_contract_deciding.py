@@ -12,7 +12,7 @@ from agent_console.repository.operations.approvals import APPROVALS_APPROVE, APP
 from agent_console.repository.port import REFETCH, Change, Topic
 from tests.repository.test_contract_approvals import MADE, no, read, somebody_waits_for_a_lock, waiting, yes
 from tests.repository.test_contract_changes import heard_until, next_of, told
-from tests.support.asking import ANA, OLE, Callers, add_route, count, set_policy, trail
+from tests.support.asking import ANA, OLE, Callers, add_route, count, set_policy, started, trail
 from tests.support.conversations import add_thread, let_in
 from tests.support.fleet import Fleet
 
@@ -114,3 +114,20 @@ async def test_who_reads_the_thread_hears_that_a_person_stepped_in(crew: Callers
 
     await heard_until(hears, told(Topic.MESSAGES, asked.thread_id))
     await hears.aclose()
+
+
+async def test_a_request_ends_with_the_run_it_was_asked_for_and_with_no_other(crew: Callers, fleet: Fleet) -> None:
+    """The run was ended by hand, without a word to anybody."""
+    over, goes_on = asking(fleet), asking(fleet)
+    ana, ole = await crew.person(ANA), await crew.person(OLE)
+    runs = [await started(ana, fleet, thread_id) for thread_id in (over, goes_on)]
+    asked = [await waiting(crew, thread_id) for thread_id in (over, goes_on)]
+    fleet.execute("update runs set status = 'failed', ended_at = now() where id = %s", runs[0].id)
+
+    decided = await ole.call(APPROVALS_APPROVE, yes(asked[1]))
+    with pytest.raises(Conflict, match="the run that asked ended before it was decided"):
+        await ole.call(APPROVALS_APPROVE, yes(asked[0]))
+
+    assert [one.parent_run_id for one in asked] == [one.id for one in runs]
+    assert decided.state is ApprovalState.APPROVED
+    assert (await read(ole, asked[0].id)).state is ApprovalState.WITHDRAWN
