@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -106,14 +106,21 @@ async def test_the_first_signal_drains_and_the_second_ends_at_once(stage: Stage,
     assert {child.pid for child in children_of(os.getpid())} <= before
 
 
+async def watch_of(process: Process, stage: Stage, pids: Collection[int]) -> int:
+    """Once it knows of the program: what a program says is listened to after that."""
+    await until(lambda: stage.fleet.execute("select 1 from job_events where message = 'here'") != [])
+    (watch,) = {child.pid for child in children_of(process.pid)} - set(pids)
+    return watch
+
+
 @pytest.mark.parametrize("script", [WITH_CHILD, HEEDS_NOTHING], ids=["heeds TERM", "ignores TERM"])
 async def test_whoever_kills_an_agent_ends_its_programs_too(stage: Stage, tmp_path: Path, script: str) -> None:
     job_id = await stage.enqueue()
-    words = ("--grace", "0.2", "--", "/bin/sh", "-c", script.format(file=tmp_path / "pids"))
+    words = ("--grace", "0.2", "--", "/bin/sh", "-c", f"echo here; {script.format(file=tmp_path / 'pids')}")
 
     async with running(stage, tmp_path, *words) as process:
         pids = await pids_in(tmp_path / "pids")
-        (watch,) = {child.pid for child in children_of(process.pid)} - set(pids)
+        watch = await watch_of(process, stage, pids)
         process.kill()
         await ended(process)
 
@@ -126,11 +133,12 @@ async def test_a_watch_that_was_killed_is_followed_by_one_that_knows_all_of_it(
 ) -> None:
     """The first job runs on while the second one begins."""
     await stage.enqueue(payload={"file": "first"}, priority=1)
-    script = f'file={tmp_path}/$(sed "s/[^a-z]*file[^a-z]*//; s/[^a-z]//g"); ' + WITH_CHILD.format(file="$file")
+    script = f'file={tmp_path}/$(sed "s/[^a-z]*file[^a-z]*//; s/[^a-z]//g"); echo here; '
+    script += WITH_CHILD.format(file="$file")
 
     async with running(stage, tmp_path, "--concurrency", "2", "--", "/bin/sh", "-c", script) as process:
         pids = await pids_in(tmp_path / "first")
-        (watch,) = {child.pid for child in children_of(process.pid)} - set(pids)
+        watch = await watch_of(process, stage, pids)
         os.kill(watch, signal.SIGKILL)
         await stage.enqueue(payload={"file": "second"})
         pids += await pids_in(tmp_path / "second")

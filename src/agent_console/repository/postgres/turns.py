@@ -15,7 +15,7 @@ from agent_console.repository.postgres.lane_book import LaneBook, Routing
 from agent_console.repository.postgres.queue_connections import QueueConnections
 
 # While the database works on one batch, this process answers another. More than two wait for each other's commits.
-CROWD = 6
+CROWD = 12
 AT_ONCE = 2
 
 # Where the waiting jobs of each lane begin.
