@@ -1,25 +1,18 @@
 """Writing to a thread: nothing typed is lost, nothing is said twice, and nothing is said by accident."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Self
-
 import pytest
 from textual import events
 from textual.widgets import SelectionList
 
-from agent_console.domain.errors import CannotConnect
 from agent_console.domain.ids import ThreadId
-from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.operations.messages import MESSAGES_POST
-from agent_console.repository.port import REFETCH, Change, Repository
-from agent_console.repository.postgres.repository import open_direct
+from agent_console.repository.port import REFETCH
 from agent_console.tui.dialogs.recipients import RecipientsDialog
 from agent_console.tui.link import LinkState, Opening
 from tests.support.fleet import Fleet
 from tests.tui_console.conversation_stage import long_thread, opened, thread_called, type_in, words
-from tests.tui_console.stage import ADMIN, Say, console, directly, press, shown_text, until, until_on
+from tests.tui_console.dropped_line import over_a_dropped_line
+from tests.tui_console.stage import ADMIN, console, directly, press, shown_text, until, until_on
 
 OFFLINE = "update agent_runtime set presence = 'offline', error_message = null where agent_id = %s"
 
@@ -84,45 +77,9 @@ async def test_a_draft_outlives_its_screen_and_goes_to_whom_it_was_meant_for(sto
         assert [note.message for note in app._notifications] == [told]
 
 
-@dataclass
-class DroppedLine:
-    """The way to the real repository, over a line that drops once before the answer to a post comes back."""
-
-    behind: Repository
-    has_dropped: bool = False
-
-    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
-        answer = await self.behind.call(operation, request)
-        if operation.name == MESSAGES_POST.name and not self.has_dropped:
-            self.has_dropped = True
-            raise CannotConnect("The line dropped.")
-        return answer
-
-    def changes(self) -> AsyncGenerator[Change, None]:
-        return self.behind.changes()
-
-    async def close(self) -> None:
-        await self.behind.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-
-def over_a_dropped_line(fleet: Fleet) -> Opening:
-    @asynccontextmanager
-    async def opening(say: Say) -> AsyncIterator[Repository]:
-        async with open_direct(fleet.working, team="example", user=ADMIN) as repository:
-            yield DroppedLine(repository)
-
-    return opening
-
-
 async def test_an_answer_that_is_lost_does_not_say_it_twice(fleet: Fleet) -> None:
     thread_id = long_thread(fleet, 1)
-    app = console(over_a_dropped_line(fleet))
+    app = console(over_a_dropped_line(fleet, MESSAGES_POST))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot, thread_id)
         await pilot.press("c")

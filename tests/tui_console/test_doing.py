@@ -15,9 +15,11 @@ from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.form_fields import FormField, form_fields, request_from
 from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
 from agent_console.tui.dialogs.secret_screen import SecretScreen
+from agent_console.tui.link import LinkState
 from agent_console.tui.panes.derived import listing_of
 from agent_console.tui.panes.every import MORE
 from tests.support.fleet import Fleet
+from tests.tui_console.dropped_line import over_a_dropped_line
 from tests.tui_console.stage import console, directly, list_of, loaded, shown_text, until, until_on
 
 MAX_HOPS = Setting(
@@ -223,3 +225,27 @@ async def test_every_field_of_a_long_form_is_seen_with_its_label_and_so_is_the_e
             assert "Enter: create" in shown_text(app)
             assert "Esc leave" in shown_text(app)
             await pilot.press("down")
+
+
+async def test_a_form_whose_answer_is_lost_does_it_once(fleet: Fleet) -> None:
+    app = console(over_a_dropped_line(fleet, JOBS_CREATE))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await pilot.press("3", "n")
+        await until_on(app, ActionMenu)
+        menu = app.screen.query_one(OptionList)
+        menu.highlighted = menu.get_option_index("jobs.create")
+        await pilot.press("enter")
+        await until_on(app, OperationForm)
+        form = app.screen
+        form.query_one("#field-type", Input).value = "once"
+        form.query_one("#field-payload", Input).value = "{}"
+        form.query_one(DoIt).focus()
+        await pilot.press("enter")
+        await until(lambda: "The line dropped." in shown_text(app), "what went wrong")
+        await until(lambda: app.link.status.state is LinkState.UP, "up again")
+
+        await pilot.press("enter")
+        await until(lambda: app.screen is not form, "the answer")
+
+        assert fleet.execute("select count(*) from jobs where type = 'once'") == [(1,)]

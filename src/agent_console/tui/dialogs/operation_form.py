@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import ClassVar
+from uuid import uuid4
 
 from pydantic import BaseModel
 from textual import events, on, work
@@ -20,6 +21,8 @@ from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.dialogs.form_fields import FormField, request_from
 from agent_console.tui.link import Link
+
+ONCE = "idempotency_key"
 
 
 class DoIt(Widget, can_focus=True):
@@ -76,6 +79,8 @@ class OperationForm(Dialog[BaseModel | None]):
         self._link = link
         self._fields = fields
         self._asking = False
+        # When an answer is lost nobody knows whether it was done. With the same key again it is done once.
+        self._own_key = uuid4().hex
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -123,6 +128,8 @@ class OperationForm(Dialog[BaseModel | None]):
         if self._asking:
             return
         typed = {field.name: self.query_one(f"#field-{field.name}", Input).value for field in self._fields}
+        if typed.get(ONCE) == "":
+            typed[ONCE] = self._own_key
         request, problems = request_from(self._action.operation, self._subject, typed)
         for field in self._fields:
             problem = self.query_one(f"#problem-{field.name}", Static)
