@@ -333,9 +333,10 @@ async def test_the_fleets_changes_are_not_for_agents(fleet: Fleet, admin: Reposi
     async with serving(fleet.working) as url, asyncio.timeout(60):
         for credential in (key, token.secret):
             async with HttpRepository(url, credential) as agent, aclosing(agent.changes()) as changes:
-                assert await anext(changes) == REFETCH
-                for topic in ("jobs", "agents", "work"):
-                    payload = for_everybody % (fleet.team_id(), topic)
-                    fleet.execute("select pg_notify('agent_console_changes', %s)", payload)
+                # Another one comes when the server begins to listen: what was said before that nobody has heard.
+                while (heard := await anext(changes)) == REFETCH:
+                    for topic in ("jobs", "agents", "work"):
+                        payload = for_everybody % (fleet.team_id(), topic)
+                        fleet.execute("select pg_notify('agent_console_changes', %s)", payload)
 
-                assert await anext(changes) == Change(topic=Topic.WORK)
+                assert heard == Change(topic=Topic.WORK)

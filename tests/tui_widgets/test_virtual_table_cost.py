@@ -10,6 +10,7 @@ from textual.geometry import Region
 
 from agent_console.tui.widgets.rows import ListSource, Row
 from agent_console.tui.widgets.virtual_table_messages import CursorMoved
+from tests.tui_console.stage import until
 from tests.tui_widgets.virtual_table_stage import CountedSource, JobList, job, jobs
 
 SCREEN = (80, 24)
@@ -165,7 +166,7 @@ async def test_the_cursor_is_painted_before_anybody_is_told_of_it() -> None:
 
         app.table.action_cursor_down()
         app.table.action_cursor_down()
-        await pilot.pause()
+        await until(lambda: app.moves() != [], "that the cursor has moved")
 
         assert {1, 3} <= {*app.painted_when_told}
         assert app.moves() == [("job_2", None)]

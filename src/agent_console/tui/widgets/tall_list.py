@@ -307,9 +307,9 @@ class TallList(DoesKeysAtOnce, Widget, can_focus=True, inherit_bindings=False):
         if changed:
             self.refresh(*changed)
         if self.is_mounted and not self._has_moved:
-            # The cursor is painted first: whoever walks through a list looks at where it is.
+            # The cursor is painted first: who walks through a list looks there. The screen is told in between.
             self._has_moved = True
-            self.call_after_refresh(self._tell_moved)
+            self.call_after_refresh(self.call_after_refresh, self._tell_moved)
 
     def _tell_moved(self) -> None:
         self._has_moved = False

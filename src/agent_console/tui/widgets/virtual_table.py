@@ -307,9 +307,9 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
         if vanished_id is not None:
             self._tell(CursorMoved(self, row_id, vanished_id))
         elif self.is_mounted and not self._has_moved:
-            # The cursor is painted first: whoever walks through a list looks at where it is.
+            # The cursor is painted first: who walks through a list looks there. The screen is told in between.
             self._has_moved = True
-            self.call_after_refresh(self._tell_moved)
+            self.call_after_refresh(self.call_after_refresh, self._tell_moved)
 
     def _tell_moved(self) -> None:
         self._has_moved = False
