@@ -82,11 +82,26 @@ async def _resize(pilot: Pilot[None], size: Size) -> None:
     await pilot.resize_terminal(*size)
     await pilot.pause()
     await until(lambda: (has_list(app) or not had_list) and has_detail(app), f"everything at {dimensions(size)}")
-    await pilot.pause()
+    await _settle(pilot)
+
+
+async def _settle(pilot: Pilot[None]) -> None:
+    """Everybody has heard of their new size, and of what others made of theirs."""
+    for _ in range(2):
+        await pilot._wait_for_screen()
+        await pilot.pause()
+
+
+def _settled(story: Story) -> Story:
+    async def tell(pilot: Pilot[None]) -> None:
+        await story(pilot)
+        await _settle(pilot)
+
+    return tell
 
 
 async def _picture(pilot: Pilot[None]) -> str:
-    await pilot.pause()
+    await _settle(pilot)
     await pilot.wait_for_scheduled_animations()
     await pilot.pause()
     return pilot.app.export_screenshot(title=pilot.app.title, simplify=True)
@@ -154,7 +169,7 @@ def snap_compare(snap_compare: OneSize, accepted: Accepted) -> SnapCompare:
             width, height = terminal_size
             assert isinstance(width, int)
             assert isinstance(height, int)
-            return snap_compare(app, terminal_size=(width, height), run_before=run_before)
+            return snap_compare(app, terminal_size=(width, height), run_before=_settled(run_before))
         return accepted.are(_taken(app, _several(terminal_size), run_before))
 
     return compare
