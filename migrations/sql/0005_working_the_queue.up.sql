@@ -232,7 +232,8 @@ create type turn as (
 -- row locked once and never waited for. The agents' own rows are locked, so that nobody exceeds a limit and nobody gets
 -- a job after it has been drained, revoked or deleted. `floors` say where the living rows of a lane begin: hints.
 -- A turn that is apart (signed, or of a collection) is refused here unless its caller says that it sees to the rest.
--- One row tells how a turn stands and what became of what it finished; one more row for every job it got.
+-- Every row tells how its turn stands and what became of what it finished; there is one for every job that the turn
+-- got, or one if it got none.
 create function take_turns(
     p_team uuid, p_turns jsonb, p_lanes uuid[], p_floor_priorities integer[], p_floor_ids uuid[],
     p_types text[], p_repositories text[]
@@ -370,8 +371,8 @@ begin
          returning d.n, j.id, j.lane_id, d.was, d.becomes, d.claimed_by, d.attempt, d.summary, d.error, d.result,
                    d.signature
             ), told as (
-                insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
-                select p_team, new_id(), d.id,
+                insert into job_events (team_id, job_id, level, message, payload, attempt, created_by_user_id)
+                select p_team, d.id,
                        case when d.becomes in ('succeeded', 'cancelled') then 'info'
                             when d.becomes = 'queued' then 'warn' else 'error' end,
                        d.was || ' to ' || d.becomes || coalesce(': ' || nullif(coalesce(d.error, d.summary), ''), ''),
@@ -535,13 +536,15 @@ begin
     end if;
 
     for n in 1 .. cardinality(turns) loop
-        turn := n;
-        standing := stands[n];
-        finish := finishes[n];
-        finish_status := finish_states[n];
-        finish_lane := finish_lanes[n];
-        pause := is_paused;
-        return next;
+        if n <> all (for_turns) then
+            turn := n;
+            standing := stands[n];
+            finish := finishes[n];
+            finish_status := finish_states[n];
+            finish_lane := finish_lanes[n];
+            pause := is_paused;
+            return next;
+        end if;
     end loop;
 
     if cardinality(job_ids) > 0 then
@@ -572,8 +575,8 @@ begin
                    j.collection_id, j.connector_id, j.run_id, j.required_capabilities, j.attempt, j.max_attempts,
                    j.max_run_seconds, j.lease_expires_at, j.assigned_at, j.signed, j.signing_nonce
         ), told as (
-            insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
-            select p_team, new_id(), g.id, 'info',
+            insert into job_events (team_id, job_id, level, message, payload, attempt, created_by_user_id)
+            select p_team, g.id, 'info',
                    g.was || ' to assigned' || case g.status when 'running' then ' to running' else '' end || ': '
                    || workers[g.n],
                    jsonb_build_object('from', g.was, 'to', g.status, 'claimed_by', workers[g.n]), g.attempt, users[g.n]
@@ -583,7 +586,8 @@ begin
             select p_team, g.lane_id, g.was, g.status, count(*), sum(g.waited)
               from got g group by g.lane_id, g.was, g.status
         )
-        select g.n, stands[g.n], null::text, null::text, null::uuid, null::jsonb, g.id, g.lane_id, g.type, g.status,
+        select g.n, stands[g.n], finishes[g.n], finish_states[g.n], finish_lanes[g.n], is_paused,
+               g.id, g.lane_id, g.type, g.status,
                g.priority, g.payload, g.tool, g.repository, g.collection_id, g.connector_id, g.run_id,
                g.required_capabilities, g.attempt, g.max_attempts, g.max_run_seconds, g.lease_expires_at,
                g.assigned_at, g.signed, g.signing_nonce
@@ -722,8 +726,8 @@ begin
         return;
     end if;
 
-    insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
-    select p_team, new_id(), e.id, 'info', e.words, e.facts, e.attempt, own_user
+    insert into job_events (team_id, job_id, level, message, payload, attempt, created_by_user_id)
+    select p_team, e.id, 'info', e.words, e.facts, e.attempt, own_user
       from (values (p_job, 'running to succeeded' || coalesce(': ' || nullif(p_summary, ''), ''),
                     jsonb_build_object('from', 'running', 'to', 'succeeded', 'claimed_by', worker), p_attempt),
                    (job_id, was || case when p_starts then ' to assigned to running: ' else ' to assigned: ' end || worker,
@@ -794,8 +798,8 @@ begin
          where j.team_id = d.team_id and j.id = d.id
      returning j.id
     ), told as (
-        insert into job_events (team_id, id, job_id, level, message, payload, attempt)
-        select d.team_id, new_id(), d.id, case d.becomes when 'queued' then 'warn' else 'error' end,
+        insert into job_events (team_id, job_id, level, message, payload, attempt)
+        select d.team_id, d.id, case d.becomes when 'queued' then 'warn' else 'error' end,
                d.status || ' to ' || d.becomes || ': ' || d.why,
                jsonb_build_object('from', d.status, 'to', d.becomes, 'claimed_by', d.claimed_by), d.attempt
           from judged d

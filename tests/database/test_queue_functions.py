@@ -82,6 +82,24 @@ def test_an_id_of_the_databases_own_is_taken_by_every_table(team: Team) -> None:
     assert team.stored("jobs", job)["id"] == made["id"]
 
 
+@mark.rule("R001-17")
+def test_a_line_without_an_id_gets_one_of_the_time_and_its_number(team: Team) -> None:
+    job = rows.add_job(team)
+    (clock,) = team.execute("select now() as at")
+
+    lines = team.execute(
+        "insert into job_events (team_id, job_id, message) select %s, %s, 'line' from generate_series(1, %s)"
+        " returning id, seq",
+        *(team.team_id, job["id"], 1000),
+    )
+
+    made = {int(str(line["seq"])): UUID(str(line["id"])) for line in lines}
+    assert {(each.version, each.variant) for each in made.values()} == {(7, "specified in RFC 4122")}
+    assert len(set(made.values())) == len(lines)
+    assert [made[seq] for seq in sorted(made)] == sorted(made.values())
+    assert _lies_between(clock["at"], sorted(made_at(each) for each in made.values()), clock["at"])
+
+
 DELAYS = ((1, 15), (2, 30), (3, 60), (4, 120), (5, 240), (6, 480), (7, 600), (8, 600), (100, 600))
 
 
@@ -132,11 +150,11 @@ WORKING = [APP, MAINTENANCE]
 @mark.parametrize("role", WORKING)
 def test_the_program_takes_a_job_and_finishes_it(team: Team, turn: Turn, role: str) -> None:
     with acting_as(team, role):
-        told, taken = turn.take(team)
+        (taken,) = turn.take(team)
         done = {"job_id": _text(taken["job_id"]), "attempt": 1, "outcome": "succeeded", "result": {"files": 7}}
         finished, *more = turn.take(team, summary="all well", **done)
 
-    assert (told["standing"], taken["job_id"], taken["status"]) == ("open", turn.job["id"], "running")
+    assert (taken["standing"], taken["job_id"], taken["status"]) == ("open", turn.job["id"], "running")
     assert (finished["finish"], finished["finish_status"], more) == ("ok", "succeeded", [])
     assert team.execute("select status, output_summary from runs") == [
         {"status": "succeeded", "output_summary": {"summary": "all well"}}

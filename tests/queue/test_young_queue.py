@@ -29,5 +29,5 @@ def test_ending_many_at_once_does_not_read_the_whole_queue_for_each_of_them(quie
     second, reads = measured.reads(TAKE_TURNS, facts_of(Routing(quiet.team_id()), turns, floors))
     measured.close()
 
-    assert [row["finish"] for row in second if row["job_id"] is None] == ["ok"] * TOGETHER
+    assert [row["finish"] for row in second] == ["ok"] * TOGETHER
     assert sum(read for index, read in reads.entries.items() if index.startswith("jobs_")) <= 10 * JOBS

@@ -52,21 +52,24 @@ class Acting:
 
 @dataclass(frozen=True)
 class Known:
+    """`unrestricted` is where the agent is served when neither credential nor claim narrows it: nearly always."""
+
     worker_id: str
-    capabilities: frozenset[str]
-    connectors: frozenset[ConnectorId]
+    unrestricted: Routing
     mark: str
 
     def routing(self, acting: Acting, wanted: ClaimWanted) -> Routing:
         """What the credential allows, narrowed by what the claim asks for."""
         worker = acting.worker
+        if worker is None and wanted.allowed_types is None:
+            return self.unrestricted
         types = None if wanted.allowed_types is None else frozenset(wanted.allowed_types)
         if worker is not None and worker.allowed_job_types is not None:
             types = worker.allowed_job_types if types is None else types & worker.allowed_job_types
         return Routing(
             team_id=acting.team_id,
-            capabilities=self.capabilities if worker is None else worker.capabilities,
-            connectors=self.connectors,
+            capabilities=self.unrestricted.capabilities if worker is None else worker.capabilities,
+            connectors=self.unrestricted.connectors,
             types=types,
             repositories=None if worker is None else worker.allowed_repositories,
         )
@@ -78,6 +81,7 @@ class KnownAgents:
     def __init__(self, connections: QueueConnections) -> None:
         self._connections = connections
         self._known: dict[AgentId, Known] = {}
+        self._routings: dict[Routing, Routing] = {}
 
     async def of(self, acting: Acting) -> Known:
         if (known := self._known.get(acting.agent_id)) is not None:
@@ -87,14 +91,13 @@ class KnownAgents:
         if not rows:
             raise refused_credential()
         row = rows[0]
-        known = Known(
-            worker_id=row.worker_id,
-            capabilities=frozenset(row.capabilities),
-            connectors=frozenset(ConnectorId.of(connector) for connector in row.connectors or ()),
-            mark=row.mark,
-        )
         if len(self._known) >= KNOWN_AT_MOST:
             self._known.clear()
+            self._routings.clear()
+        connectors = frozenset(ConnectorId.of(connector) for connector in row.connectors or ())
+        routing = Routing(acting.team_id, frozenset(row.capabilities), connectors)
+        # Agents that are served together have one and the same: comparing two takes longer than finding it.
+        known = Known(row.worker_id, self._routings.setdefault(routing, routing), row.mark)
         self._known[acting.agent_id] = known
         return known
 

@@ -97,6 +97,8 @@ class Audience:
         key = None if notice.thread_id is None else (team_id, notice.thread_id)
         if key is not None and notice.topic in MOVING_RIGHTS:
             self._book.forget(key)
+        if not self._readers:
+            return
         readers: list[StreamReader] = []
         for reader in self._readers.get(team_id, ()):
             if reader.stands_on(notice):

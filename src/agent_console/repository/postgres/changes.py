@@ -20,7 +20,7 @@ from agent_console.repository.port import REFETCH, Change, Topic
 from agent_console.repository.postgres import standing
 from agent_console.repository.postgres.audience import Audience
 from agent_console.repository.postgres.database import connection_settings
-from agent_console.repository.postgres.notices import Notice, spoken, understood
+from agent_console.repository.postgres.notices import NAMED_AT_MOST, Notice, spoken, understood
 from agent_console.repository.postgres.overlooked import behind
 from agent_console.repository.postgres.queue_connections import QueueConnections
 from agent_console.repository.postgres.shared_reads import SharedReads
@@ -76,7 +76,10 @@ class Announcer:
             hear(team_id, notice.id)
         if self._here is not None:
             self._here(team_id, notice)
-        self._waiting.setdefault((team_id, notice.topic), {})[notice.id] = notice
+        waiting = self._waiting.setdefault((team_id, notice.topic), {})
+        # So many are told without their names: who comes after them need not be known.
+        if len(waiting) <= NAMED_AT_MOST:
+            waiting[notice.id] = notice
         if self._speaking is None or self._speaking.done():
             self._speaking = asyncio.create_task(self._speak())
 

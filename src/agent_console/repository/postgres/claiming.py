@@ -147,24 +147,26 @@ class Claiming:
 
     async def _assignment(self, row: Any) -> Assignment:
         """Built without validating again: the database has kept every rule of it."""
-        return Assignment.model_construct(
-            id=JobId.of(row.job_id),
-            type=row.type,
-            status=JobStatus(row.status),
-            priority=row.priority,
-            payload=row.payload,
-            tool=row.tool,
-            repository=row.repository,
-            collection_id=_typed(CollectionId, row.collection_id),
-            connector_id=_typed(ConnectorId, row.connector_id),
-            run_id=_typed(RunId, row.run_id),
-            required_capabilities=tuple(row.required_capabilities),
-            attempt=row.attempt,
-            max_attempts=row.max_attempts,
-            max_run_seconds=row.max_run_seconds,
-            assigned_at=row.assigned_at,
-            lease_expires_at=row.lease_expires_at,
-            signing_secret=await self._signing_secret(row) if row.signed else None,
+        return Assignment.of_known(
+            {
+                "id": JobId.of(row.job_id),
+                "type": row.type,
+                "status": JobStatus(row.status),
+                "priority": row.priority,
+                "payload": row.payload,
+                "tool": row.tool,
+                "repository": row.repository,
+                "collection_id": _typed(CollectionId, row.collection_id),
+                "connector_id": _typed(ConnectorId, row.connector_id),
+                "run_id": _typed(RunId, row.run_id),
+                "required_capabilities": tuple(row.required_capabilities),
+                "attempt": row.attempt,
+                "max_attempts": row.max_attempts,
+                "max_run_seconds": row.max_run_seconds,
+                "assigned_at": row.assigned_at,
+                "lease_expires_at": row.lease_expires_at,
+                "signing_secret": await self._signing_secret(row) if row.signed else None,
+            }
         )
 
     async def _signing_secret(self, row: Any) -> str:

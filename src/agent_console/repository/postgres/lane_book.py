@@ -158,9 +158,10 @@ class LaneBook:
             await self.look(team_id)
         return page.lease_max
 
-    def claimed(self, team_id: TeamId, lane: LaneId, priority: int, job: UUID) -> None:
+    def claimed(self, team_id: TeamId, lane: LaneId, place: tuple[int, UUID]) -> None:
+        """Up to this place, its priority negated, the lane's jobs were given away."""
         reached = self.page(team_id).reached
-        reached[lane] = max(reached.get(lane, BEFORE_ALL), (-priority, job))
+        reached[lane] = max(reached.get(lane, BEFORE_ALL), place)
 
     def came(self, team_id: TeamId, lane: LaneId) -> bool:
         """Something may be claimed in this lane; False when the lane is not known yet."""

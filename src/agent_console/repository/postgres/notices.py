@@ -4,8 +4,9 @@ A notice names what decides who may hear of it, so that telling a thousand reade
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import KINDS, AgentId, Id, TeamId, ThreadId
@@ -17,8 +18,7 @@ NAMED_AT_MOST = 50
 Entry = str | list[str | None]
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     """`thread_id` is the thread that it belongs to, `agent_id` the agent that asked for it; without an `id` it is
     about anything of its topic."""
 
@@ -34,10 +34,9 @@ class Notice:
         return cls(topic, row, row if isinstance(row, ThreadId) else thread_id, agent_id)
 
 
-def spoken(voice: str, team_id: TeamId, topic: Topic, notices: Iterable[Notice]) -> str:
+def spoken(voice: str, team_id: TeamId, topic: Topic, notices: Collection[Notice]) -> str:
     """One payload for all notices of a topic; `voice` is the process that says it."""
-    entries = [_entry(notice) for notice in notices]
-    named = entries if len(entries) <= NAMED_AT_MOST else None
+    named = [_entry(notice) for notice in notices] if len(notices) <= NAMED_AT_MOST else None
     return json.dumps({"team": str(team_id), "topic": topic.value, "voice": voice, "ids": named})
 
 

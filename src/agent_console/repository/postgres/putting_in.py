@@ -34,8 +34,8 @@ INSERT = text("""
             on conflict (team_id, idempotency_key) where idempotency_key is not null do nothing
      returning id, status
     ), told as (
-        insert into job_events (team_id, id, job_id, message, payload, created_by_user_id)
-        select :team_id, new_id(), id, 'created as ' || status, jsonb_build_object('to', status), :user_id
+        insert into job_events (team_id, job_id, message, payload, created_by_user_id)
+        select :team_id, id, 'created as ' || status, jsonb_build_object('to', status), :user_id
           from made
     )
     select count(*) as made, now() as at, min(status) as status,

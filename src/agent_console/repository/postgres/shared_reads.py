@@ -22,7 +22,8 @@ class SharedReads:
 
     def touch(self, key: Key) -> None:
         """Something may have come: who reads from here on reads anew."""
-        self._parts.pop(key, None)
+        if self._parts:
+            self._parts.pop(key, None)
 
     def touch_all(self) -> None:
         self._parts.clear()

@@ -132,8 +132,7 @@ class Turns:
             taken = [await self._take_one(routing, turns[0], floors)]
         else:
             taken = await self._take_all(routing, turns, floors)
-        for turn, answer in zip(turns, taken, strict=True):
-            self._tell(routing.team_id, turn, answer)
+        self._tell(routing.team_id, turns, taken)
         return taken
 
     async def _take_all(self, routing: Routing, turns: Sequence[Turn], floors: Floors) -> list[Taken]:
@@ -152,12 +151,21 @@ class Turns:
         taken.finish, taken.finish_status = finish, status
         return taken
 
-    def _tell(self, team_id: TeamId, turn: Turn, taken: Taken) -> None:
-        if turn.finish is not None and taken.finish == "ok":
-            self._announcer.announce(team_id, Topic.JOBS, turn.finish.job_id)
-        for job in taken.jobs:
-            self._book.claimed(team_id, LaneId.of(job.lane_id), job.priority, job.job_id)
-            self._announcer.announce(team_id, Topic.JOBS, JobId.of(job.job_id))
+    def _tell(self, team_id: TeamId, turns: Sequence[Turn], taken: Sequence[Taken]) -> None:
+        """Of each lane only the last job it gave is worth remembering: they come in the order of the lane."""
+        moved: list[JobId] = []
+        reached: dict[UUID, tuple[int, UUID]] = {}
+        for turn, answer in zip(turns, taken, strict=True):
+            if turn.finish is not None and answer.finish == "ok":
+                moved.append(turn.finish.job_id)
+            for job in answer.jobs:
+                moved.append(JobId.of(job.job_id))
+                place = (-job.priority, job.job_id)
+                reached[job.lane_id] = max(reached.get(job.lane_id, place), place)
+        for lane_id, place in reached.items():
+            self._book.claimed(team_id, LaneId.of(lane_id), place)
+        for job_id in moved:
+            self._announcer.announce(team_id, Topic.JOBS, job_id)
 
     async def close(self) -> None:
         await self._gatherer.close()
@@ -211,8 +219,11 @@ def facts_of(routing: Routing, turns: Sequence[Turn], floors: Floors) -> dict[st
 
 
 def taken_of(rows: Sequence[Any], count: int) -> list[Taken]:
-    """The first `count` rows tell how each turn stands; every row after them is a job somebody got."""
-    taken = [Taken(row.standing, row.finish, row.finish_status, row.pause) for row in rows[:count]]
-    for row in rows[count:]:
-        taken[row.turn - 1].jobs.append(row)
-    return taken
+    """One row for every job that somebody got, and one for each of the turns that got none."""
+    taken: dict[int, Taken] = {}
+    for row in rows:
+        if (turn := taken.get(row.turn)) is None:
+            turn = taken[row.turn] = Taken(row.standing, row.finish, row.finish_status, row.pause)
+        if row.job_id is not None:
+            turn.jobs.append(row)
+    return [taken[place] for place in range(1, count + 1)]
