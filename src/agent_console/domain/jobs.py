@@ -57,7 +57,7 @@ class Job(Record):
     created_by_user_id: UserId | None
     created_by: str | None
     requested_by_user_id: UserId | None
-    updated_by_user_id: UserId | None
+    updated_by_user_id: UserId | None = Field(description="Who changed it last; null while nobody has.")
     created_at: Instant
     updated_at: Instant
     warnings: tuple[str, ...] = Field((), description="Told once, when it is made: why nobody could take it now.")
