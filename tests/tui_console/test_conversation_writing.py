@@ -56,7 +56,11 @@ async def test_a_draft_outlives_its_screen_and_goes_to_whom_it_was_meant_for(sto
             for place in range(chosen.option_count)
             if "ember" in str(chosen.get_option_at_index(place).prompt)
         )
-        await pilot.press("space", "enter")
+        await pilot.press("space")
+        # Seen without colours too.
+        await until(lambda: "[x] ember" in shown_text(app), "a tick")
+        assert "[ ] every agent of the thread" in shown_text(app)
+        await pilot.press("enter")
         await until(lambda: "To ember" in shown_text(app), "whom it goes to")
         await type_in(pilot, "Look again")
         await pilot.press("escape", "escape")

@@ -12,7 +12,7 @@ from agent_console.tui.panes.routes.apply import ApplyScreen
 from agent_console.tui.panes.routes.files import read_policy_file, write_policy
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.route_stage import shows
-from tests.tui_console.stage import console, loaded, press, through_server, until, until_on
+from tests.tui_console.stage import console, loaded, press, shown_text, through_server, until, until_on
 
 FILE = """format: 1
 routes:
@@ -68,7 +68,9 @@ async def test_a_file_is_applied_as_it_was_planned_or_not_at_all(story: Fleet, t
         path.write_text(FILE)
         await press(pilot, "enter")
         await shows(app, "1 to add, 1 to change, 8 to remove; 0 stay as they are", "none → counts together")
+        assert "[x] remove the routes" in shown_text(app)
         app.screen.query_one(Checkbox).value = False
+        await shows(app, "[ ] remove the routes")
         await until(lambda: not apply.display, "the plan no longer counts")
         await press(pilot, "enter")
         await shows(app, "1 to add, 1 to change, 0 to remove; 8 stay as they are")

@@ -6,13 +6,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import SelectionList, Static
+from textual.widgets import Static
 from textual.widgets.selection_list import Selection
 
 from agent_console.domain.ids import AgentId
 from agent_console.domain.messages import RECIPIENTS
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
+from agent_console.tui.widgets.ticks import TickList
 
 EVERYBODY = "everybody"
 NAME_SHOWN = 60
@@ -37,7 +38,7 @@ class RecipientsDialog(Dialog[Recipients | None]):
             Selection(agent_text(name, limit=NAME_SHOWN), str(agent_id), agent_id in to)
             for agent_id, name in self._agents.items()
         ]
-        self._list = SelectionList[str](everybody, *single, classes="scrolls")
+        self._list = TickList[str](everybody, *single, classes="scrolls")
         self._problem = Static(system_text(""), classes="problem")
 
     def compose(self) -> ComposeResult:

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Checkbox, Input, Static
+from textual.widgets import Input, Static
 
 from agent_console.config.folders import full_path
 from agent_console.domain.errors import Conflict, ConsoleError, Invalid
@@ -21,6 +21,7 @@ from agent_console.tui.panes.routes.files import UNCHANGED, read_policy_file
 from agent_console.tui.panes.routes.form import NO_CONNECTION, NO_REASON, RouteForm
 from agent_console.tui.panes.routes.plan import plan_sheet, refusal_sheet
 from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.widgets.ticks import TickBox
 
 ASKING = "asking"
 HINT = "A policy file as E writes it. Nothing is changed before you have seen the plan and pressed y."
@@ -35,7 +36,7 @@ class ApplyScreen(RouteForm):
         super().__init__(around)
         self._planned: tuple[PolicyApplication, PolicyPlan] | None = None
         self._path = Input(value=path, id="path", compact=True)
-        self._missing = Checkbox(system_text(MISSING), value=True, compact=True, id="missing")
+        self._missing = TickBox(system_text(MISSING), value=True, compact=True, id="missing")
         self._reason = Input(id="reason", compact=True, max_length=500)
         self._see = DoIt("see what it would change; nothing is changed yet", danger=False)
         self._apply = DoIt("apply just this plan", danger=True)
@@ -72,7 +73,7 @@ class ApplyScreen(RouteForm):
     # Keys
 
     @on(Input.Changed, "#path")
-    @on(Checkbox.Changed)
+    @on(TickBox.Changed)
     def _other_plan(self) -> None:
         """A plan is for one file, read one way."""
         self.stay()
