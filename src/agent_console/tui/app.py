@@ -19,6 +19,7 @@ from agent_console.tui.switching import GOING, Heard, LinkChanged, Switching
 from agent_console.tui.themes import THEMES, theme_for
 from agent_console.tui.wanted import (
     ActionWanted,
+    BackWanted,
     ListWanted,
     PaneWanted,
     RecordWanted,
@@ -26,6 +27,7 @@ from agent_console.tui.wanted import (
     ScreenWanted,
     ThingWanted,
 )
+from agent_console.tui.ways_back import Way
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.help import HelpScreen
 from agent_console.tui.widgets.key_footer import KeyFooter
@@ -85,6 +87,7 @@ class ConsoleApp(Switching):
         yield HeaderBar(self.header_facts)
         yield self._notice
         yield self._tabs
+        yield self._way
         with self._switcher:
             yield Static(system_text("Loading …", "$foreground-muted"), id="loading")
         yield KeyFooter()
@@ -148,7 +151,7 @@ class ConsoleApp(Switching):
 
     @property
     def crumbs(self) -> tuple[str, ...]:
-        return (self.pane.crumb, *(screen.crumb for screen in self.stacked))
+        return (*self._ways.crumbs, self.pane.crumb, *(screen.crumb for screen in self.stacked))
 
     @property
     def header_facts(self) -> HeaderFacts:
@@ -227,12 +230,18 @@ class ConsoleApp(Switching):
     # What the operator does
 
     def action_pane(self, name: str) -> None:
+        """Whoever goes elsewhere begins a new way."""
+        self._ways.forget()
+        self._show_pane(name)
+
+    def _show_pane(self, name: str) -> None:
         if not self._panes:
             return
         while len(self.screen_stack) > 1:
             self.pop_screen()
         self._make_pane(name)
         self._switcher.current = f"pane-{name}"
+        self._way.show(self.crumbs, shortest=2)
         self._tabs.show(tabs_of(self.screen.active_bindings.values()), self.pane.tab)
         if self.pane.is_mounted:
             self.pane.take_focus()
@@ -283,6 +292,16 @@ class ConsoleApp(Switching):
     def _go_to_pane(self, message: PaneWanted) -> None:
         self.action_pane(message.name)
 
+    @on(BackWanted)
+    def _go_back(self, message: BackWanted) -> None:
+        if (way := self._ways.back_from(self.pane.pane_name)) is None:
+            self.action_pane(message.belongs_to)
+            return
+        self._show_pane(way.pane)
+        for screen in way.screens:
+            self.push_screen(screen)
+            screen.come_back()
+
     @on(ListWanted)
     def _go_to_list(self, message: ListWanted) -> None:
         self.run_worker(self._show_list(message.kind), group=DOING)
@@ -298,7 +317,12 @@ class ConsoleApp(Switching):
                 await self._switcher.add_content(pane)
                 pane.set_stale(self.link.status.state is not LinkState.UP)
                 self._panes += (pane,)
-        self.action_pane(kind.name)
+        if not kind.above:
+            self.action_pane(kind.name)
+        elif self.stacked or self.pane.pane_name != kind.name:
+            steps = self.crumbs[len(self._ways.crumbs) :]
+            self._ways.keep(Way(kind.name, self.pane.pane_name, self.stacked, steps))
+            self._show_pane(kind.name)
 
     @on(RecordWanted)
     def _open_record(self, message: RecordWanted) -> None:

@@ -24,8 +24,10 @@ from agent_console.tui.setup import Setup
 from agent_console.tui.themes import theme_for
 from agent_console.tui.waiting_count import Doorbell
 from agent_console.tui.wanted import ScreenWanted
+from agent_console.tui.ways_back import WaysBack
 from agent_console.tui.widgets.header import HeaderFacts
 from agent_console.tui.widgets.notice_bar import NoticeBar
+from agent_console.tui.widgets.way_line import WayLine
 
 if TYPE_CHECKING:
     # What is needed only once there is something to show waits until the first frame is on the screen.
@@ -79,6 +81,8 @@ class Switching(Commanding):
         self._adding = asyncio.Lock()
         # Held rather than looked up: news may come when the screen is already being taken down.
         self._notice = NoticeBar()
+        self._way = WayLine()
+        self._ways = WaysBack(self)
         self._switcher = ContentSwitcher(initial="loading", id="panes")
         self.refusal: ConsoleError | None = None
         self._begin_anew()
@@ -147,6 +151,8 @@ class Switching(Commanding):
             self.workers.cancel_group(self, group)
         while len(self.screen_stack) > 1:
             self.pop_screen()
+        self._ways.forget()
+        self._way.show((), shortest=1)
         self._switcher.current = "loading"
         self._panes, self._around = (), None
         self._header.noticed()

@@ -58,11 +58,19 @@ class ListWanted(Wanted):
 
 
 class PaneWanted(Wanted):
-    """Somebody wants to go to a pane that has a key, or back to where a list belongs."""
+    """Somebody wants to go to a pane that has a key."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
+
+
+class BackWanted(Wanted):
+    """Somebody wants to go back from a list to where it was opened, or to the pane where it belongs."""
+
+    def __init__(self, belongs_to: str) -> None:
+        super().__init__()
+        self.belongs_to = belongs_to
 
 
 class ActionWanted(Wanted):

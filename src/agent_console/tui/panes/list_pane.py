@@ -26,7 +26,7 @@ from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.related import related_bindings
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.subject import Subject
-from agent_console.tui.wanted import ActionWanted, ListWanted, PaneWanted, RecordWanted, Refused, ThingWanted
+from agent_console.tui.wanted import ActionWanted, BackWanted, ListWanted, RecordWanted, Refused, ThingWanted
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.find_table import FindTable
 from agent_console.tui.widgets.virtual_table_messages import (
@@ -321,7 +321,7 @@ class ListPane(NarrowedPane):
 
     def action_back(self) -> None:
         if not self.let_go() and self.kind.above:
-            self.post_message(PaneWanted(self.kind.above))
+            self.post_message(BackWanted(self.kind.above))
 
     def action_new(self) -> None:
         self.post_message(ActionWanted(self.subject(), self._acted))

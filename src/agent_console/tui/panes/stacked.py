@@ -4,19 +4,17 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
 
-from agent_console.repository.port import Change
-from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.repository.port import REFETCH, Change
 from agent_console.tui.closing import ClosesItself
 from agent_console.tui.link import LinkStatus
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 from agent_console.tui.widgets.key_footer import KeyFooter
 from agent_console.tui.widgets.notice_bar import NoticeBar
+from agent_console.tui.widgets.way_line import WayLine
 
-CRUMB_CHARACTERS = 40
-SEPARATOR = " › "
+LONGER_THAN_A_STEP = 3
 
 
 @runtime_checkable
@@ -43,7 +41,7 @@ class StackedScreen(ClosesItself[None]):
         self.around = around
         # Held rather than looked up: an answer may come when the screen is already being taken down.
         self.notice = NoticeBar()
-        self._way = Static(system_text(""), classes="way")
+        self._way = WayLine()
 
     def compose(self) -> ComposeResult:
         app = self.app
@@ -64,12 +62,18 @@ class StackedScreen(ClosesItself[None]):
             self.step()
 
     def on_screen_resume(self) -> None:
-        app = self.app
-        crumbs = app.crumbs if isinstance(app, KnowsTheWay) else ()
-        self._way.display = len(crumbs) > 2
-        separator = system_text(SEPARATOR, "$foreground-muted")
-        self._way.update(separator.join(agent_text(crumb, limit=CRUMB_CHARACTERS) for crumb in crumbs))
+        self.show_way()
         self.tick()
+
+    def show_way(self) -> None:
+        """Also when a screen that was opened by an id has learned a name."""
+        app = self.app
+        self._way.show(app.crumbs if isinstance(app, KnowsTheWay) else (), shortest=LONGER_THAN_A_STEP)
+
+    def come_back(self) -> None:
+        """Shown again as it was left; what changed meanwhile it has not heard."""
+        self.follow(self.around.link.status)
+        self.heard(REFETCH)
 
     def follow(self, status: LinkStatus) -> None:
         self.notice.follow(status)

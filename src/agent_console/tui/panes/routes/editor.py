@@ -88,8 +88,7 @@ class RouteEditor(RouteForm):
 
     @property
     def crumb(self) -> str:
-        of, to = self._words if self._pair is None else (self._pair.of_name, self._pair.to_name)
-        return f"Edit {of} → {to}"
+        return "Edit a route" if self._pair is None else f"Edit {self._pair.of_name} → {self._pair.to_name}"
 
     @property
     def has_answer(self) -> bool:
@@ -137,6 +136,7 @@ class RouteEditor(RouteForm):
             self.tell(str(error))
             return
         self._pair = pair
+        self.show_way()
         self._take(page.items[0] if page.items else None)
 
     async def _named(self) -> RoutePair:

@@ -1,0 +1,67 @@
+"""From thing to thing and back: Esc goes the way one came, also from the lists that belong to a thing."""
+
+from agent_console.tui.panes.detail_screen import DetailScreen
+from agent_console.tui.panes.job_screen import JobScreen
+from agent_console.tui.widgets.way_line import way_text
+from tests.support.fleet import Fleet
+from tests.tui_console.stage import console, directly, has_detail, loaded, press, shown_text, until
+
+WAY = ("Jobs", "report", "cartographer", "Audit trail of cartographer")
+
+
+def test_a_way_that_is_too_long_loses_its_beginning_and_never_where_one_is() -> None:
+    assert way_text(WAY, 80).plain == "Jobs › report › cartographer › Audit trail of cartographer"
+    assert way_text(WAY, 50).plain == "… › cartographer › Audit trail of cartographer"
+    assert way_text(WAY, 30).plain == "… › Audit trail of cartograph…"
+    assert way_text(("漢" * 60,), 20).cell_length <= 20
+    assert way_text((), 20).plain == ""
+
+
+async def test_esc_leads_from_a_list_back_to_the_screens_it_was_opened_from(fleet: Fleet) -> None:
+    """It used to lead to the pane of that kind of thing, and the way was lost."""
+    app = console(directly(fleet.working), start="jobs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "f", "f", "enter")
+        await until(lambda: isinstance(app.detail, JobScreen) and has_detail(app), "the job")
+        job = app.detail
+        await press(pilot, "A")
+        await until(lambda: app.detail is not job and has_detail(app), "its agent")
+        agent = app.detail
+        assert isinstance(agent, DetailScreen)
+        steps = app.crumbs
+        await press(pilot, "w")
+        await until(lambda: app.pane.crumb.startswith("Jobs of") and app.pane.has_answer, "its jobs")
+        assert app.crumbs == (*steps, app.pane.crumb)
+        await until(lambda: " › ".join(steps) in shown_text(app), "the way one came")
+
+        await press(pilot, "enter")
+        await until(lambda: app.detail is not None and app.detail is not agent, "one of them")
+        assert app.crumbs[: len(steps)] == steps
+        await press(pilot, "escape")
+        await until(lambda: app.detail is None, "its jobs again")
+
+        await press(pilot, "escape")
+        await until(lambda: app.detail is agent and has_detail(app), "the very screen of the agent")
+        assert app.crumbs == steps
+        await press(pilot, "escape")
+        await until(lambda: app.detail is job, "the job")
+        await press(pilot, "escape")
+        await until(lambda: app.detail is None and app.pane.pane_name == "jobs", "where it began")
+
+
+async def test_who_goes_elsewhere_leaves_the_way_behind(fleet: Fleet) -> None:
+    app = console(directly(fleet.working), start="agents")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "enter")
+        await until(lambda: has_detail(app), "an agent")
+        agent = app.detail
+        assert agent is not None
+        await press(pilot, "l")
+        await until(lambda: len(app.crumbs) == 3, "its acts")
+        await press(pilot, "3")
+        await until(lambda: app.pane.pane_name == "jobs" and app.pane.has_answer, "the jobs")
+
+        assert app.crumbs == ("Jobs",)
+        await until(lambda: not agent.is_attached, "the screen that nobody comes back to is gone")
