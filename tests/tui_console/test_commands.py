@@ -249,6 +249,16 @@ def test_unknown_ids_and_clashes_are_told() -> None:
     assert keymap_problems({"list.refresh": "a,f5"}, known) == (
         "a is the key of list.refresh and of list.act: only one of them works.",
     )
+    # What both have anyway is meant; a key has one name, however it is written.
+    shared = (DeclaredKey("app.quit", ("q",), "Quit"), DeclaredKey("detail.close", ("escape", "q"), "Back"))
+    assert keymap_problems({"app.quit": "q,f10"}, shared) == ()
+    assert keymap_problems({"app.quit": "q,escape"}, shared) == (
+        "escape is the key of app.quit and of detail.close: only one of them works.",
+    )
+    slash = (DeclaredKey("list.filter", ("slash",), "Filter"), DeclaredKey("app.help", ("f1",), "Help"))
+    assert keymap_problems({"app.help": "/"}, slash) == (
+        "/ is the key of app.help and of list.filter: only one of them works.",
+    )
     assert keymap_problems({"approval.approve": "question_mark"}, known) == (
         "question_mark is the key of approval.approve and of app.help: only one of them works.",
     )
@@ -259,7 +269,7 @@ async def test_a_remapped_key_works_and_a_clash_is_told_at_the_start(
 ) -> None:
     # A notice goes by itself after some seconds, and a start may take longer.
     monkeypatch.setattr(ConsoleApp, "NOTIFICATION_TIMEOUT", 3600.0)
-    keymap = {"list.refresh": "f5", "list.act": "f"}
+    keymap = {"list.refresh": "f5", "list.act": "f", "list.refesh": "f9"}
     setup = Setup(directly(fleet.working), "example", start="jobs", keymap=keymap)
     app = ConsoleApp(lambda: setup, clock=fixed_clock)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -269,5 +279,9 @@ async def test_a_remapped_key_works_and_a_clash_is_told_at_the_start(
         said = [note.message for note in app._notifications]
         live = {active.binding.id: key for key, active in app.screen.active_bindings.items()}
 
-        assert said == ["f is the key of list.act and of list.group: only one of them works."]
+        # One notice, however much is wrong: they would cover the screen.
+        assert said == [
+            "There is no key with the id list.refesh. Did you mean list.refresh? And 1 more: ? lists them."
+        ]
+        assert app.key_problems[1] == "f is the key of list.act and of list.group: only one of them works."
         assert live["list.refresh"] == "f5"

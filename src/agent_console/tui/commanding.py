@@ -271,8 +271,10 @@ class Commanding(TerminalApp[None]):
         self.set_keymap(dict(keymap))
         module = await asyncio.to_thread(import_module, "agent_console.tui.keymap")
         self.key_problems = await asyncio.to_thread(module.keymap_problems, keymap)
-        for problem in self.key_problems:
-            self._say(problem)
+        if self.key_problems:
+            first, *others = self.key_problems
+            more = f" And {len(others):,} more: ? lists them." if others else ""
+            self._say(f"{first}{more}")
 
     def show_theme(self, name: str) -> None:
         """For this session; the profile says how it begins."""

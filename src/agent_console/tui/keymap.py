@@ -26,6 +26,11 @@ class DeclaredKey:
         """Where it works; `app` and `pane` are everywhere."""
         return self.id.partition(".")[0]
 
+    @property
+    def pressed(self) -> frozenset[str]:
+        """The keys as Textual calls them: / is slash to it."""
+        return frozenset(_pressed(key) for key in self.keys)
+
     def lives_with(self, other: "DeclaredKey") -> bool:
         """Whether both may work at the same time, so that one key would have to do two things."""
         places = {self.place, other.place}
@@ -60,6 +65,10 @@ def _split(keys: str) -> tuple[str, ...]:
     return tuple(key.strip() for key in keys.split(",") if key.strip())
 
 
+def _pressed(key: str) -> str:
+    return next(iter(Binding.make_bindings([Binding(key, "")]))).key
+
+
 def remapped(known: Iterable[DeclaredKey], keymap: Mapping[str, str]) -> tuple[DeclaredKey, ...]:
     return tuple(
         DeclaredKey(key.id, _split(keymap[key.id]), key.words) if key.id in keymap else key for key in known
@@ -74,11 +83,14 @@ def keymap_problems(keymap: Mapping[str, str], known: tuple[DeclaredKey, ...] | 
     names = [key.id for key in declared]
     problems = [_unknown(name, names) for name in keymap if name not in names]
     now = remapped(declared, keymap)
+    shared = {key.id: key.pressed for key in declared}
     told: set[frozenset[str]] = set()
     for changed in (key for key in now if key.id in keymap):
         for other in now:
             pair = frozenset({changed.id, other.id})
-            both = [key for key in changed.keys if key in other.keys]
+            # What both had before is meant: `q` leaves what is open, and the console when nothing is.
+            meant = shared[changed.id] & shared[other.id]
+            both = [key for key in changed.keys if _pressed(key) in other.pressed - meant]
             if both and len(pair) == 2 and pair not in told and changed.lives_with(other):
                 told.add(pair)
                 problems.append(f"{both[0]} is the key of {changed.id} and of {other.id}: only one of them works.")
