@@ -49,6 +49,12 @@ def test_it_fills_its_line_and_never_more(
     assert dangers(line.plain) == []
 
 
+def test_a_long_address_is_told_by_both_its_ends() -> None:
+    line = header_line(facts(profile="/var/lib/agent-console/somewhere/run/agent_console"), 120).plain
+
+    assert line.startswith(" /var/lib/agent…n/agent_console ")
+
+
 @pytest.mark.parametrize("width", range(40, 201, 10))
 @pytest.mark.parametrize(("link", "word"), [(UP, "✓ connected"), (LOST, "✗ lost")], ids=["up", "lost"])
 def test_pool_and_connection_are_on_it_at_any_width(width: int, link: LinkStatus, word: str) -> None:

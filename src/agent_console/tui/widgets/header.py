@@ -73,7 +73,15 @@ def profile_text(facts: HeaderFacts) -> Content:
     style = "auto on $error bold" if facts.production else "bold"
     if facts.colour is not None:
         style = f"auto on {facts.colour} bold"
-    return agent_text(facts.profile, limit=PROFILE_CHARACTERS).pad(1, 1).stylize(style)
+    return agent_text(_both_ends(facts.profile), limit=PROFILE_CHARACTERS).pad(1, 1).stylize(style)
+
+
+def _both_ends(profile: str) -> str:
+    """An address is told from others by how it begins, and by the database it ends with."""
+    if len(profile) <= PROFILE_CHARACTERS:
+        return profile
+    end = PROFILE_CHARACTERS // 2
+    return f"{profile[: PROFILE_CHARACTERS - end - 1]}…{profile[-end:]}"
 
 
 def place_text(facts: HeaderFacts, wording: Wording) -> Content:
