@@ -11,14 +11,14 @@ def notice_of(status: LinkStatus) -> Content | None:
     if status.state is LinkState.UP:
         return None
     if status.state is LinkState.STARTING:
-        return agent_text(f" ◌ {status.message or 'Connecting …'}", limit=300)
+        return agent_text(f"◌ {status.message or 'Connecting …'}", limit=300)
     hint = f" {status.hint}" if status.hint else ""
-    return agent_text(f" ✗ {status.message}{hint}", limit=600)
+    return agent_text(f"✗ {status.message}{hint}", limit=600)
 
 
 class NoticeBar(Static):
     DEFAULT_CSS = """
-    NoticeBar { height: auto; max-height: 3; display: none; background: $warning-muted; }
+    NoticeBar { height: auto; max-height: 3; display: none; padding: 0 1; background: $warning-muted; }
     NoticeBar.shown { display: block; }
     NoticeBar.lost { background: $error-muted; }
     """
