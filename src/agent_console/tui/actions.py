@@ -25,10 +25,17 @@ MANY = "_many"
 class Action:
     operation: AnyOperation
     title: str
+    to_marked: bool = False
 
     @property
     def danger(self) -> bool:
         return self.operation.danger
+
+    @property
+    def summary(self) -> str:
+        """In a sentence. On which things it can be done is left out when that is already said by marks."""
+        whole = self.operation.summary
+        return f"{whole.partition(':')[0].rstrip('.')}." if self.to_marked else whole
 
 
 def _title(operation: AnyOperation, listing: AnyOperation) -> str:
@@ -67,7 +74,7 @@ def _fits(operation: AnyOperation, record: Record | None) -> bool:
 def marked_actions(listing: AnyOperation, role: Role, marked: tuple[Record, ...]) -> tuple[Action, ...]:
     """What this role can do to these things together, and to how many of them it fits as they are."""
     return tuple(
-        Action(operation, _marked_title(single, listing, marked))
+        Action(operation, _marked_title(single, listing, marked), to_marked=True)
         for operation in OPERATIONS
         if _offered(operation, role) and takes_ids(operation, listing)
         if (single := one_by_one(operation)) is not None and any(_fits(single, record) for record in marked)

@@ -23,7 +23,7 @@ def _title(action: Action) -> str:
 
 def _line(action: Action, title_cells: int) -> Content:
     title = system_text(_title(action), "$text-warning" if action.danger else "")
-    return title.pad_right(title_cells + GAP - title.cell_length) + system_text(action.operation.summary)
+    return title.pad_right(title_cells + GAP - title.cell_length) + system_text(action.summary)
 
 
 class ActionMenu(Dialog[Action | None]):

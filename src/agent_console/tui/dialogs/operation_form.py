@@ -85,7 +85,7 @@ class OperationForm(Dialog[BaseModel | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(self._about, classes="about")
-            yield Static(system_text(self._action.operation.summary, "$foreground-muted"))
+            yield Static(system_text(self._action.summary, "$foreground-muted"))
             with Fields(classes="fields scrolls"):
                 for field in self._fields:
                     with Vertical(classes="field"):
