@@ -89,7 +89,9 @@ class Asking:
         self._tempo = tempo
         # Other ones than those of the last start.
         first = int(datetime.now(UTC).timestamp()) % 100_000
-        self._numbers, self._aisles = count(first), count(121 + first % 700)
+        self._numbers = count(first)
+        # From the one after those that were counted before the demo began.
+        self._aisles = count(121)
 
     async def go_on(self) -> None:
         """Until it is cancelled. What is refused is asked again later: somebody may be trying things out."""
