@@ -22,7 +22,7 @@ def test_one_is_approved_and_one_rejected_and_nothing_happens_by_itself(story: F
         console.press("a")
         console.wait_for("y approves, anything else doesn't")
         console.press("Enter")
-        console.wait_for("Not approved.")
+        console.wait_for("You did not approve it.")
         ask_to_approve(console)
         console.press("y")
         console.wait_for("✓ You approved it")

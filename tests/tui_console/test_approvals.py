@@ -60,7 +60,7 @@ async def test_no_other_key_approves(story: Fleet) -> None:
             await ana.pilot.press(key)
             await until(lambda: not isinstance(ana.app.screen, ApproveQuestion), f"the question after {key}")
 
-            await ana.sees("Not approved.")
+            await ana.sees("You did not approve it.")
             assert (state_of(story, DEPLOY), ana.app.screen) == ("pending", ana.screen), key
 
 
@@ -91,7 +91,7 @@ async def test_pasted_text_is_no_key(story: Fleet) -> None:
         await ana.arms()
         ana.app.post_message(Paste("y"))
 
-        await ana.sees("Not approved.")
+        await ana.sees("You did not approve it.")
         assert state_of(story, DEPLOY) == "pending"
 
 

@@ -124,9 +124,10 @@ def job_facts(job: Job, now: datetime) -> FactSheet:
     if job.agent_id is not None:
         facts.append(Fact("agent", agent_text(job.agent_name or str(job.agent_id), limit=255)))
     if job.bound_agent_id is not None:
-        facts.append(Fact("bound to", system_text(str(job.bound_agent_id))))
+        is_same = job.bound_agent_id == job.agent_id and job.agent_name is not None
+        facts.append(Fact("bound to", system_text("this agent" if is_same else str(job.bound_agent_id))))
     if job.due_at is not None:
-        facts.append(Fact("due", system_text(until(job.due_at, now))))
+        facts.append(Fact("due", system_text(until(job.due_at, now) if job.due_at > now else "now")))
     if job.lease_expires_at is not None:
         facts.append(Fact("lease", system_text(lease_text(job.lease_expires_at, now))))
     needs = ", ".join(job.required_capabilities)

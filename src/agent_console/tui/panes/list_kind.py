@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListGroup:
-    """`title` follows a count; `among` follows "of" where it reads otherwise."""
+    """`title` follows a count; `among` follows "of" where it reads otherwise; `empty` is told when it is."""
 
     key: str
     title: str
     among: str = ""
+    empty: str = ""
 
 
 def _nothing_more(_record: object, _now: datetime) -> FactSheet:

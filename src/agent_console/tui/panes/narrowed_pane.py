@@ -147,7 +147,7 @@ class NarrowedPane(Pane):
     @property
     def empty_words(self) -> str:
         if not self._filter_text:
-            return self.kind.empty
+            return self.kind.groups[self._group].empty or self.kind.empty
         if self.is_searching:
             return "Searching …"
         others = ", f shows another group" if len(self.kind.groups) > 1 else ""

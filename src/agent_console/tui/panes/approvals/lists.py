@@ -46,7 +46,12 @@ from agent_console.tui.widgets.virtual_table_columns import Column
 PENDING, DECIDED = "pending", "decided"
 GROUPS = (
     ListGroup(PENDING, "waiting for a person", among="those waiting for a person"),
-    ListGroup(DECIDED, "decided", among="those decided"),
+    ListGroup(
+        DECIDED,
+        "decided",
+        among="those decided",
+        empty="Nothing has been decided so far.\nf shows what waits for a person.",
+    ),
 )
 COLUMNS = (
     Column("state", "State", 13, min_width=12),

@@ -33,7 +33,7 @@ NOT_SENT = "Your decision was not sent: there is no connection right now."
 NOT_ARRIVED = "Your decision did not arrive: as of now it still waits."
 CHANGED = "It has changed under your eyes. Read it again."
 PASTED = "Pasted text decides nothing."
-NOT_APPROVED = "Not approved."
+NOT_APPROVED = "You did not approve it."
 
 
 class ApprovalScreen(ApprovalReading):

@@ -23,7 +23,7 @@ def trail_of(resource_type: str, thing_id: object, name: str = "", above: str = 
         name=f"trail-{thing_id}",
         title=f"Audit trail of {shortened(name or str(thing_id), NAME_SHOWN)}",
         groups=(ListGroup("all", ""),),
-        empty="Nothing that was done to it is kept.",
+        empty="The audit trail holds no act on it.",
         above=above or AUDIT.name,
         read_only=True,
     )

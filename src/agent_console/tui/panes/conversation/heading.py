@@ -76,7 +76,9 @@ def status_line(status: Status) -> Content:
     if status.hits is not None:
         parts.append(_hits_line(status.hits))
     if status.has_draft:
-        parts.append(system_text("✎ draft kept: c goes on, S sends", "$text-warning"))
+        # In 80 columns there is room for the keys only while nothing else has to be told; the footer has them too.
+        keys = "" if status.remark or status.hits is not None else ": c goes on, S sends"
+        parts.append(system_text(f"✎ draft kept{keys}", "$text-warning"))
     return system_text(SEPARATOR, "$foreground-muted").join(parts)
 
 

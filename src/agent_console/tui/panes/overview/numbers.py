@@ -66,7 +66,10 @@ def _share(value: float, whole: float, note: str) -> Drawn:
 
 def _pool(pool: PoolStatus) -> Number:
     whole = pool.online_count + pool.offline_count + pool.error_count
-    parts = f"{pool.idle_count} idle, {pool.error_count} error, {pool.offline_count} offline"
+    troubles = {"error": pool.error_count, "offline": pool.offline_count}
+    parts = ", ".join(
+        [f"{pool.idle_count} idle", *(f"{count} {name}" for name, count in troubles.items() if count)]
+    )
     return Number(
         "pool",
         system_text("online"),
