@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 from textual.widgets._footer import FooterKey
 
-from agent_console.tui.widgets.key_footer import KeyFooter
+from agent_console.tui.widgets.key_footer import KeyFooter, ShownKey, fitting
 
 
 class TwoFields(App[None]):
@@ -77,3 +77,53 @@ async def test_keys_that_are_no_longer_shown_are_let_go() -> None:
         kept = len(shown)
 
     assert kept < 4
+
+
+class ManyKeys(App[None]):
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f10", "quit", "Quit")]
+
+    def compose(self) -> ComposeResult:
+        yield KeyedInput()
+        yield KeyFooter()
+
+
+class KeyedInput(Input):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Back"),
+        Binding("f2", "save", "Save"),
+        Binding("f3", "look", "Look again"),
+    ]
+
+    def action_leave(self) -> None: ...
+
+    def action_save(self) -> None: ...
+
+    def action_look(self) -> None: ...
+
+
+def test_what_does_not_fit_whole_is_left_out_the_last_first_and_never_the_way_out() -> None:
+    keys = (
+        ShownKey("⏎", "Open", "open", True, ""),
+        ShownKey("a", "Actions", "act", True, ""),
+        ShownKey("esc", "Back", "back", True, "", stays=True),
+        ShownKey("q", "Quit", "quit", True, "", stays=True),
+    )
+
+    assert fitting(keys, len("⏎ Open a Actions esc Back q Quit")) == keys
+    assert fitting(keys, len("⏎ Open a Actions esc Back q Quit") - 1) == (keys[0], keys[2], keys[3])
+    assert fitting(keys, 3) == keys[2:]
+    assert fitting((), 3) == ()
+
+
+async def test_a_footer_follows_the_width_of_its_screen() -> None:
+    app = ManyKeys()
+    async with app.run_test(size=(80, 10)) as pilot:
+        wide = [key.description for key in await keys_of(pilot)]
+        await pilot.resize_terminal(26, 10)
+        narrow = [key.description for key in await keys_of(pilot)]
+        await pilot.resize_terminal(80, 10)
+        again = [key.description for key in await keys_of(pilot)]
+
+    assert wide == again == ["Back", "Save", "Look again", "Quit"]
+    assert narrow == ["Back", "Save", "Quit"]

@@ -241,7 +241,7 @@ class ConsoleApp(Switching):
             self.pop_screen()
         self._make_pane(name)
         self._switcher.current = f"pane-{name}"
-        self._way.show(self.crumbs, shortest=2)
+        self._way.show(self.crumbs)
         self._tabs.show(tabs_of(self.screen.active_bindings.values()), self.pane.tab)
         if self.pane.is_mounted:
             self.pane.take_focus()

@@ -152,7 +152,7 @@ class Switching(Commanding):
         while len(self.screen_stack) > 1:
             self.pop_screen()
         self._ways.forget()
-        self._way.show((), shortest=1)
+        self._way.show(())
         self._switcher.current = "loading"
         self._panes, self._around = (), None
         self._header.noticed()

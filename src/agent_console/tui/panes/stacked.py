@@ -14,8 +14,6 @@ from agent_console.tui.widgets.key_footer import KeyFooter
 from agent_console.tui.widgets.notice_bar import NoticeBar
 from agent_console.tui.widgets.way_line import WayLine
 
-LONGER_THAN_A_STEP = 3
-
 
 @runtime_checkable
 class KnowsTheWay(Protocol):
@@ -68,7 +66,7 @@ class StackedScreen(ClosesItself[None]):
     def show_way(self) -> None:
         """Also when a screen that was opened by an id has learned a name."""
         app = self.app
-        self._way.show(app.crumbs if isinstance(app, KnowsTheWay) else (), shortest=LONGER_THAN_A_STEP)
+        self._way.show(app.crumbs if isinstance(app, KnowsTheWay) else ())
 
     def come_back(self) -> None:
         """Shown again as it was left; what changed meanwhile it has not heard."""

@@ -11,8 +11,8 @@ from textual.widget import Widget
 
 from agent_console.tui.agent_text import system_text
 
-LAYOUTS = ((2, False), (1, False), (1, True))
-"""Cells between two tabs, and whether titles are cut short; the first that fits is taken."""
+LAYOUTS = ((2, None), (1, None), (1, 4), (1, 3))
+"""Cells between two tabs, and how many letters of a title are left; the first that fits is taken."""
 MORE = "more"
 
 
@@ -25,8 +25,8 @@ class PaneKey:
     action: str
     name: str
 
-    def text(self, *, shown: bool, short: bool) -> Content:
-        title = self.title[:4] if short and not shown else self.title
+    def text(self, *, shown: bool, letters: int | None) -> Content:
+        title = self.title if shown else self.title[:letters]
         if shown:
             return system_text(f"{self.key} {title}", "bold reverse")
         return system_text(self.key, "$text-accent") + system_text(f" {title}", "$foreground-muted")
@@ -44,8 +44,8 @@ def tabs_of(bindings: Iterable[ActiveBinding]) -> tuple[PaneKey, ...]:
 
 def tabs_line(tabs: Sequence[PaneKey], shown: str, width: int) -> tuple[Content, list[range]]:
     """The line, and the cells that each tab takes of it. Where there is little room titles are cut short."""
-    for gap, short in LAYOUTS:
-        texts = [tab.text(shown=tab.name == shown, short=short) for tab in tabs]
+    for gap, letters in LAYOUTS:
+        texts = [tab.text(shown=tab.name == shown, letters=letters) for tab in tabs]
         if sum(text.cell_length + gap for text in texts) - gap < width:
             break
     line, places = system_text("").pad_right(1), list[range]()

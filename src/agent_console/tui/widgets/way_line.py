@@ -8,6 +8,8 @@ from textual.widget import Widget
 from agent_console.tui.agent_text import agent_text, system_text
 
 CRUMB_CHARACTERS = 40
+WORTH_TELLING = 3
+"""A pane and one step from it is what the heading says too."""
 
 
 def way_text(crumbs: Sequence[str], width: int) -> Content:
@@ -28,9 +30,8 @@ class WayLine(Widget):
         super().__init__()
         self._crumbs: tuple[str, ...] = ()
 
-    def show(self, crumbs: tuple[str, ...], *, shortest: int) -> None:
-        """With fewer steps than this there is nothing to tell."""
-        self.display = len(crumbs) >= shortest
+    def show(self, crumbs: tuple[str, ...]) -> None:
+        self.display = len(crumbs) >= WORTH_TELLING
         if crumbs != self._crumbs:
             self._crumbs = crumbs
             self.refresh()

@@ -89,7 +89,7 @@ def _cells(row: TraceRow, drawn: str, run: Run | None, now: datetime) -> tuple[C
 
 def _what(row: TraceRow, run: Run | None) -> Content:
     if row.kind is TraceKind.APPROVAL:
-        return system_text("waits for a person, P opens it", "$text-warning")
+        return system_text("waits for a person", "$text-warning")
     if run is not None and (said := run.error_message or run.error_code):
         return agent_text(redact(said[:ERROR_SHOWN]), "$text-error", limit=200)
     if row.started_at is None and row.ended_at is None:
