@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rich.cells import cell_len
@@ -15,6 +16,7 @@ HERE = "bold underline"
 ELSEWHERE = "$foreground-muted"
 FLAT_CORNER = "from ↓  to →"
 CORNER = ("to →", "from ↓")
+NUMBER = re.compile(r"[0-9][0-9A-Za-z]*$")
 
 
 def name_text(name: Content, here: bool, shape: Shape) -> Content:
@@ -37,11 +39,19 @@ def upright_name(name: Content, here: bool, shape: Shape) -> tuple[Content, ...]
         return (fit(name, shape.column - 1).stylize(style).pad_right(1),)
     letters = list(_letters(name))
     if len(letters) > shape.header:
-        letters = [*letters[: shape.header - 1], system_text("…")]
+        number = min(_number_letters(name.plain), shape.header - 2)
+        begin = shape.header - 1 - number
+        letters = [*letters[:begin], system_text("…"), *letters[len(letters) - number :]]
     blank = [system_text("")] * (shape.header - len(letters))
     return tuple(
         letter.stylize(style).pad_right(max(0, shape.column - letter.cell_length)) for letter in blank + letters
     )
+
+
+def _number_letters(name: str) -> int:
+    """How long the number is that tells an agent from the others of its fleet: crawler-07, worker-7f3a."""
+    found = NUMBER.search(name)
+    return 0 if found is None else len(found.group())
 
 
 def _letters(name: Content) -> Iterator[Content]:
