@@ -1,4 +1,4 @@
-"""Names above the columns of a matrix: upright, and told apart also where there is no room for all of their letters."""
+"""Names above the columns of a matrix: upright, and told apart also where there is no room for all letters."""
 
 import pytest
 from textual.content import Content
