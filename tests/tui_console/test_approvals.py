@@ -33,6 +33,15 @@ async def test_what_expires_next_comes_first_and_what_was_decided_stays_readable
         await ana.sees("The report of October, please.")
 
 
+async def test_an_empty_history_does_not_say_that_nobody_waits(story: Fleet) -> None:
+    story.execute("delete from approvals where state <> 'pending'")
+    async with desk(at(story)) as ana:
+        await press(ana.pilot, "f")
+
+        await ana.sees("0 decided", "Nothing has been decided so far.", "◆ 2 approvals")
+        assert "Nothing waits" not in ana.text
+
+
 async def test_approving_takes_two_keys_and_a_look(story: Fleet) -> None:
     async with desk(through_server(story)) as ana:
         await ana.opens(DEPLOY)

@@ -13,6 +13,7 @@ from agent_console.domain.ids import MessageId, RunId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType
 from agent_console.domain.messages import Message, SeqPage
 from agent_console.tui.panes.conversation.drafts import Draft, Drafts
+from agent_console.tui.panes.conversation.heading import Status, status_line
 from agent_console.tui.panes.conversation.held import NEWEST_KEPT, Held, Stretch, after, before, newest
 from agent_console.tui.panes.conversation.lines import FOLDED_LINES, UNFOLDED_LINES, word_lines
 from agent_console.tui.panes.conversation.places import Place, place_of
@@ -215,3 +216,13 @@ def test_a_message_of_line_breaks_costs_no_more_than_a_long_one_and_says_what_is
 
     assert len(lines) == UNFOLDED_LINES + 2
     assert "52,001 characters more" in lines[-2].plain
+
+
+@pytest.mark.parametrize("hits", [None, Hits("week"), Hits("week", seqs=(7, 5), more=False, place=0)])
+def test_a_kept_draft_is_told_whole_in_eighty_columns_beside_a_search(hits: Hits | None) -> None:
+    status = Status(Held(), at_end=False, live=True, seen=0, hits=hits, has_draft=True)
+
+    line = status_line(status)
+
+    assert line.cell_length <= 78
+    assert "✎ draft kept" in line.plain

@@ -116,3 +116,13 @@ def test_no_maximum_lies_below_what_is_now() -> None:
     graph, note = oldest.drawn(5)
     assert (oldest.value, note) == ("58.0s", "max 58.0s")
     assert graph[-1] == LEVELS[round(30 / 58 * 7)], "the letters are drawn to the scale that is told"
+
+
+def test_the_pool_names_troubles_only_where_there_are_some() -> None:
+    """What is nought took the room of what is not, and was cut off at 80 columns."""
+    calm = PoolStatus(online_count=12, idle_count=3, running_jobs_count=9, offline_count=0, error_count=0, at=AT)
+    bad = PoolStatus(online_count=9, idle_count=3, running_jobs_count=6, offline_count=2, error_count=1, at=AT)
+
+    notes = [numbers(pool, stats(AT, totals()), None, looked(), AT)[0].drawn(5)[1] for pool in (calm, bad)]
+
+    assert notes == ["3 idle", "3 idle, 1 error, 2 offline"]
