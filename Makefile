@@ -95,7 +95,7 @@ docs: $(VENV)/.test ## make the generated pages of docs/ anew
 	$(BIN)/python -m tests.docs.write
 
 screenshots: $(VENV)/.test ## make the pictures of the README anew
-	$(BIN)/python bench/screenshots.py
+	$(BIN)/python -m bench.screenshots
 
 clean: ## remove what was built here (never your data)
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache

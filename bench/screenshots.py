@@ -1,6 +1,6 @@
 """The pictures of the README, made from the example fleet by the real console on a real database.
 
-    python bench/screenshots.py [folder]
+    python -m bench.screenshots [folder]
 
 The same pictures in every run: the clock stands still and the fleet has fixed ids. SVG always; PNG where
 rsvg-convert is at hand (librsvg2-bin; install fonts-firacode with it, or frames break).
@@ -19,6 +19,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.support.fleet import Fleet
+from tests.support.told_course import course
+from tests.support.told_trail import tell_the_story
+from tests.tui_console.audit_stage import sealed_at
 from textual.pilot import Pilot
 
 from agent_console.database import example_fleet, example_story
@@ -28,6 +32,7 @@ from agent_console.database.roles import APP, with_role
 from agent_console.repository.postgres.duties import duties_done
 from agent_console.repository.postgres.repository import Backend, open_direct
 from agent_console.tui.app import ConsoleApp
+from agent_console.tui.panes.overview.pane import OverviewPane
 from agent_console.tui.setup import Setup
 from agent_console.tui.widgets.header import HeaderBar
 
@@ -39,6 +44,8 @@ SETTLED_SECONDS = 1.5
 
 
 DUTIES_SECONDS = 3.0
+NARROWER = 20 * (0.61 - 1200 / 1950)
+"""A cell in Textual's pictures is 0.61 of a letter's height wide; a letter of Fira Code is wider than that."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,11 @@ def example_database() -> Iterator[str]:
             example_fleet.fill(server.dsn(), AT)
             example_story.fill(server.dsn(), AT)
             working = with_role(server.dsn(), APP)
-            asyncio.run(do_duties(working))
+            with Fleet(server.dsn()) as fleet:
+                tell_the_story(fleet)
+                asyncio.run(do_duties(working))
+                # By the database's clock that was long before the time of the pictures.
+                sealed_at(fleet, AT)
             yield working
 
 
@@ -107,6 +118,11 @@ def taken(picture: Picture, dsn: str) -> str:
         # Half a second after something appears keys decide nothing, and the screen says so: let that pass.
         moments.append(AT + timedelta(seconds=1))
         await pilot.pause(SETTLED_SECONDS)
+        if isinstance(app.pane, OverviewPane):
+            # What somebody sees who has had it open for ten minutes.
+            app.pane.history = course()
+            app.pane.tick()
+            await pilot.pause()
         shots.append(app.export_screenshot())
         app.exit()
 
@@ -132,8 +148,9 @@ def has_pool(app: ConsoleApp) -> bool:
 
 
 def painted(svg: str, png: Path) -> None:
-    # librsvg strips the blanks at the edges of a text unless it is told to keep them.
-    kept = svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
+    # librsvg strips the blanks at the edges of a text unless it is told to keep them, and takes letters as wide as
+    # the font has them, whatever the length of a text should be: columns would drift apart.
+    kept = svg.replace("<svg ", f'<svg xml:space="preserve" style="letter-spacing:{NARROWER}px" ', 1)
     subprocess.run(["rsvg-convert", "--output", png], input=kept.encode(), check=True)
 
 

@@ -1,20 +1,17 @@
 """The overview: calm, in trouble, at every size and in every palette."""
 
-import math
 from datetime import timedelta
 
 import pytest
 from textual.pilot import Pilot
 
-from agent_console.domain.queue_stats import QueueTotals
-from agent_console.tui.history import History, Sample
 from agent_console.tui.panes.overview import pane as overview
 from agent_console.tui.panes.overview.pane import OverviewPane
 from tests.snapshots.conftest import NARROW, USUAL, WIDE, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
+from tests.support.told_course import course
 from tests.tui_console.stage import ADMIN, console, directly, loaded
 from tests.tui_console.test_overview import PAUSE, do_the_duties, mend
-from tests.tui_console.test_overview_course import stats
 
 LATE_DUTY = "update duty_rounds set done_at = now() - interval '150 minutes' where duty = 'seals'"
 UNSEALED = """
@@ -28,27 +25,6 @@ UNSEALED = """
 @pytest.fixture(autouse=True)
 def only_this_course(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "SAMPLE_SECONDS", 3600.0)
-
-
-def course() -> History:
-    """Ten minutes, two of which nobody saw."""
-    history = History()
-    done = failed = lost = claims = 0
-    waited = 0.0
-    for step in range(121):
-        at = AT - timedelta(seconds=5 * (120 - step))
-        speed = 2.0 + 2.0 * math.sin(step / 9)
-        done, claims = done + round(speed), claims + round(speed) + 1
-        failed, lost = failed + (step % 40 == 0), lost + (step in (70, 71))
-        waited += (round(speed) + 1) * (0.4 + (3.0 if 60 < step < 75 else 0.0))
-        if 40 < step < 64:
-            continue
-        totals = QueueTotals(
-            created=0, claims=claims, completions=done, failures=failed, retries=0, dead_letters=0,
-            cancellations=0, lease_losses=lost, claim_wait_seconds=waited,
-        )  # fmt: skip
-        history = history.with_sample(Sample(at, stats(at, totals, 20.0 + step), 0.2 + (step > 110) * step / 20))
-    return history
 
 
 def looks(snap_compare: SnapCompare, fleet: Fleet, size: Sizes, theme: str = "dark") -> bool:

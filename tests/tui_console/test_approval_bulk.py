@@ -44,6 +44,16 @@ async def test_requests_of_two_pairs_are_not_decided_together(story: Fleet) -> N
         assert len(ana.app.screen_stack) == 1
 
 
+async def test_one_that_is_marked_is_no_crowd(story: Fleet) -> None:
+    async with desk(at(story)) as ana:
+        await press(ana.pilot, "space", "a")
+        await until(lambda: isinstance(ana.app.screen, ApprovalBulkScreen), "what is marked")
+        ana.wait_a_moment()
+        await ana.pilot.press("end")
+
+        await ana.sees("a approves it (it asks again)   r rejects it")
+
+
 async def test_marked_requests_are_read_and_approved_one_by_one(story: Fleet) -> None:
     ask_again(story, STATIONS, 3)
     async with desk(at(story)) as ana:

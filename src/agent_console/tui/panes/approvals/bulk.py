@@ -150,7 +150,9 @@ class ApprovalBulkScreen(StackedScreen):
             return system_text("There is nothing left to decide.   Esc leads back", "bold")
         if not self._panel.end_seen:
             return system_text("Scroll to the end to approve: PgDn or End.   r rejects all", "$text-warning")
-        return system_text(f"a approves these {len(self._left())} (it asks again)   r rejects them", "bold")
+        left = len(self._left())
+        them, those = ("it", "it") if left == 1 else (f"these {left}", "them")
+        return system_text(f"a approves {them} (it asks again)   r rejects {those}", "bold")
 
     def _sheet(self) -> FactSheet:
         parts: list[SheetPart] = []
