@@ -280,3 +280,13 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, fleet: Fleet) ->
 
     assert "Traceback" not in done.stderr
     assert "Broken" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["audit verify", "doctor", "routes export", "queue stats"])
+def test_an_answer_without_ids_is_not_asked_for_where_only_ids_are_wanted(tmp_path: Path, words: str) -> None:
+    refused = agent_console(
+        *words.split(), "-o", "ids", home=tmp_path, AGENT_CONSOLE_DSN="postgresql://127.0.0.1:1/none"
+    )
+
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == "Error: There are no ids in this answer.\nUse -o json.\n"

@@ -14,7 +14,7 @@ import typer
 from agent_console.cli.batches import interruption
 from agent_console.cli.ending import INTERRUPTED, ended, wait_for
 from agent_console.cli.opening import opened
-from agent_console.cli.output import OutputForm, narrate
+from agent_console.cli.output import OutputForm, narrate, refuse_ids
 from agent_console.cli.shown import print_answer
 from agent_console.domain.audit_export import AuditExport
 from agent_console.domain.audit_proof import Verification, Verified
@@ -109,6 +109,7 @@ def _line(row: AuditRow, output: OutputForm) -> str:
 def verify_command(load: Load) -> Callable[..., None]:
     def verify(output: OutputForm, **given: Any) -> None:
         def run() -> int:
+            refuse_ids(output)
             request: Verification = _request(AUDIT_VERIFY, given)
             settings = load()
 

@@ -16,7 +16,7 @@ from agent_console.cli.batches import in_batches
 from agent_console.cli.ending import INTERRUPTED, ended, wait_for
 from agent_console.cli.examples import epilog
 from agent_console.cli.opening import opened
-from agent_console.cli.output import OutputForm, narrate
+from agent_console.cli.output import OutputForm, narrate, refuse_ids
 from agent_console.cli.policy_files import POLICY_COMMANDS
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
@@ -70,8 +70,8 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     def command(output: OutputForm, **given: Any) -> None:
         def run() -> int:
             request = request_of(operation, given)
-            if output is OutputForm.IDS and not has_ids(operation.answer):
-                raise Invalid("There are no ids in this answer.", hint="Use -o json.")
+            if not has_ids(operation.answer):
+                refuse_ids(output)
             settings = load()
             if operation.changes and settings.profile.read_only:
                 raise Invalid(

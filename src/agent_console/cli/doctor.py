@@ -7,7 +7,7 @@ from itertools import groupby
 
 from agent_console.cli.ending import wait_for
 from agent_console.cli.local_facts import local_facts
-from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one, narrate
+from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one, narrate, refuse_ids
 from agent_console.config import load
 from agent_console.domain.doctor import findings, is_fine, summary
 from agent_console.domain.doctor_facts import FarFacts, LocalFacts
@@ -20,6 +20,7 @@ Sheet = TableColumn[dict[str, object]]
 
 def print_examination(options: Mapping[str, object], output: OutputForm) -> int:
     """0 when nothing is wrong, 1 when something is; warnings are no fault."""
+    refuse_ids(output)
     local = local_facts(options)
     found = findings(local, wait_for(_far(options, local)))
     if output is OutputForm.JSON:

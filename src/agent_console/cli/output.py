@@ -16,6 +16,7 @@ from typing import Generic, Literal, Protocol, TextIO, TypeAlias, TypeVar
 
 from wcwidth import wcswidth, wcwidth
 
+from agent_console.domain.errors import Invalid
 from agent_console.domain.safe_text import SafeText, safe_block, safe_text
 
 
@@ -23,6 +24,12 @@ class OutputForm(StrEnum):
     TABLE = "table"
     JSON = "json"
     IDS = "ids"
+
+
+def refuse_ids(form: OutputForm) -> None:
+    """For answers that have none."""
+    if form is OutputForm.IDS:
+        raise Invalid("There are no ids in this answer.", hint="Use -o json.")
 
 
 class Dumps(Protocol):

@@ -9,7 +9,7 @@ import typer
 
 from agent_console.cli.ending import ended, wait_for
 from agent_console.cli.opening import opened
-from agent_console.cli.output import OutputForm, TableColumn, emit, narrate
+from agent_console.cli.output import OutputForm, TableColumn, emit, narrate, refuse_ids
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.records import Nothing
@@ -32,7 +32,7 @@ FORM = typer.Option("--output", "-o", help="table for people, json for programs.
 def export_command(load: "Callable[[], Settings]") -> Callable[..., None]:
     def export(output: Annotated[OutputForm, FORM] = OutputForm.TABLE) -> None:
         def run() -> None:
-            _no_ids(output)
+            refuse_ids(output)
             settings = load()
 
             async def ask() -> None:
@@ -66,7 +66,7 @@ def apply_command(load: "Callable[[], Settings]") -> Callable[..., None]:
         output: Annotated[OutputForm, FORM] = OutputForm.TABLE,
     ) -> None:
         def run() -> None:
-            _no_ids(output)
+            refuse_ids(output)
             settings = load()
             if settings.profile.read_only and not dry_run:
                 raise Invalid(
@@ -103,11 +103,6 @@ def _request(**given: object) -> PolicyApplication:
 
     request: PolicyApplication = request_of(ROUTES_APPLY, given)
     return request
-
-
-def _no_ids(output: OutputForm) -> None:
-    if output is OutputForm.IDS:
-        raise Invalid("There are no ids in this answer.", hint="Use -o json.")
 
 
 def text_of(file: str) -> str:
