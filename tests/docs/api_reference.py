@@ -10,8 +10,7 @@ from pydantic.fields import FieldInfo
 from agent_console.domain.ids import Id
 from agent_console.domain.records import Page
 from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
-from agent_console.repository.operations.fields import default_of, help_of, item_type, takes_several
-from agent_console.server.routes import described
+from agent_console.repository.operations.fields import default_of, help_of, item_type, range_of, takes_several
 from tests.docs.blocks import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "api.md"
@@ -62,8 +61,8 @@ def _fields(operation: AnyOperation) -> Iterator[str]:
     for name, info in operation.request.model_fields.items():
         shown = f"**`{name}`**" if info.is_required() else f"`{name}`"
         default = f" Unless given: {default_of(info)}." if default_of(info) else ""
-        words = help_of(info) or described(name, info.annotation)
-        yield f"- {shown} ({_kind(info)}): {words}{default}"
+        taken = f" {range_of(info)}." if range_of(info) else ""
+        yield f"- {shown} ({_kind(info)}): {help_of(info)}{taken}{default}"
 
 
 def _kind(info: FieldInfo) -> str:

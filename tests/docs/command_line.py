@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from typer import Context
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
@@ -31,6 +32,23 @@ def commands(group: TyperGroup | None = None, path: str = "") -> Iterator[tuple[
         else:
             assert isinstance(command, TyperCommand)
             yield f"{path}{name}", command
+
+
+def groups() -> Iterator[TyperGroup]:
+    """The nouns, each with its verbs."""
+    yield from (one for one in command_line().commands.values() if isinstance(one, TyperGroup))
+
+
+def options() -> Iterator[tuple[str, TyperOption]]:
+    """Every option that takes a value, with the words of its command."""
+    everything: list[tuple[str, TyperCommand | TyperGroup]] = [("", command_line()), *commands()]
+    for path, command in everything:
+        yield from ((path, one) for one in parameters(command) if isinstance(one, TyperOption) and not one.is_flag)
+
+
+def helped(command: TyperCommand | TyperGroup) -> str:
+    """What its --help says."""
+    return command.get_help(Context(command))
 
 
 def parameters(command: TyperCommand | TyperGroup) -> list[Parameter]:

@@ -9,7 +9,7 @@ from typer.core import TyperOption
 from agent_console import __version__
 from agent_console.cli.examples import EXAMPLES
 from tests.cli.program import agent_console
-from tests.docs.command_line import accepted, command_line, commands, parameters
+from tests.docs.command_line import accepted, command_line, commands, groups, helped, options, parameters
 from tests.support.warm_start import PROGRAMS
 
 pytestmark = pytest.mark.xdist_group(PROGRAMS)
@@ -28,6 +28,34 @@ def test_every_command_and_every_option_says_what_it_is_for() -> None:
     ]
 
     assert (silent, unsaid) == ([], [])
+
+
+def test_no_list_of_commands_cuts_a_sentence() -> None:
+    lists = [helped(command_line()), *(helped(one) for one in groups())]
+
+    assert [
+        line for text in lists for line in text.splitlines() if line.endswith("...") and "[ARGS]" not in line
+    ] == []
+
+
+def test_no_option_asks_for_a_type_of_python() -> None:
+    named = [(path, one.name, one.metavar) for path, one in options()]
+
+    assert [name for *name, metavar in named if metavar is None] == []
+
+
+def test_a_number_is_told_with_its_bounds() -> None:
+    known = dict(commands())
+
+    assert "[default: 24; 1 to 168]" in " ".join(helped(known["registration-tokens mint"]).split())
+    assert "[default: 0; 0 to 30]" in " ".join(helped(known["claims take"]).split())
+
+
+def test_only_who_has_ids_offers_them() -> None:
+    known = dict(commands())
+
+    assert "table|json|ids" in helped(known["jobs list"])
+    assert "--output table|json " in helped(known["queue stats"])
 
 
 def test_who_has_to_write_json_is_shown_how() -> None:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 Load: TypeAlias = "Callable[[], Settings]"
 
 URL = Annotated[
-    str | None, typer.Option("--url", help="The server; without it, the one of the profile.", show_default=False)
+    str | None,
+    typer.Option(
+        "--url", help="The server; without it, the one of the profile.", show_default=False, metavar="URL"
+    ),
 ]
 KEY_FILE = Annotated[
     Path | None,
@@ -38,12 +41,14 @@ KEY_FILE = Annotated[
 ]
 CAPABILITY = Annotated[
     list[str] | None,
-    typer.Option("--capability", help="What the agent can do; repeat for several.", show_default=False),
+    typer.Option(
+        "--capability", help="What the agent can do; repeat for several.", show_default=False, metavar="NAME"
+    ),
 ]
 
 
 def add_agent(app: typer.Typer, load: Load) -> None:
-    group = typer.Typer(help="Be an agent: come in once, then work jobs with any program.", no_args_is_help=True)
+    group = typer.Typer(help="Be an agent, with a program in any language.", no_args_is_help=True)
     app.add_typer(group, name="agent")
     group.command("register", epilog=epilog("agent register"))(register_command(load))
     # Everything from the first word of the command on is the command's own, with or without --.
@@ -53,13 +58,14 @@ def add_agent(app: typer.Typer, load: Load) -> None:
 
 def register_command(load: Load) -> Callable[..., None]:
     def register(
-        name: Annotated[str, typer.Option(help="The agent's name, unique in the team.")],
+        name: Annotated[str, typer.Option(help="The agent's name, unique in the team.", metavar="NAME")],
         token: Annotated[
             str,
             typer.Option(
                 envvar="AGENT_CONSOLE_REGISTRATION_TOKEN",
                 help="The registration token, art_key_…; - reads it from standard input.",
                 show_envvar=True,
+                metavar="TOKEN",
             ),
         ],
         url: URL = None,
@@ -67,7 +73,7 @@ def register_command(load: Load) -> Callable[..., None]:
         key_file: KEY_FILE = None,
         show_key: Annotated[bool, typer.Option("--show-key", help="Print the key too; it is a secret.")] = False,
     ) -> None:
-        """Come in as a new agent: use up a registration token, and keep the key in a file of mode 0600."""
+        """Come in as a new agent. Uses up a registration token, and keeps the key in a file of mode 0600."""
 
         def run() -> None:
             from agent_console.agent.keys import KeyFile
@@ -102,18 +108,25 @@ def run_command(load: Load) -> Callable[..., None]:
         command: Annotated[list[str], typer.Argument(help="What to start for each job.", metavar="-- COMMAND…")],
         url: URL = None,
         key_file: KEY_FILE = None,
-        concurrency: Annotated[int, typer.Option(min=1, max=50, help="How many jobs at once.")] = 1,
+        concurrency: Annotated[int, typer.Option(min=1, max=50, help="How many jobs at once.", metavar="N")] = 1,
         capability: CAPABILITY = None,
         job_type: Annotated[
             list[str] | None,
-            typer.Option("--type", help="Only jobs of this type; repeat for several.", show_default=False),
+            typer.Option(
+                "--type", help="Only jobs of this type; repeat for several.", show_default=False, metavar="TYPE"
+            ),
         ] = None,
-        lease: Annotated[int, typer.Option(min=10, max=86_400, help="Seconds a job is ours at a time.")] = 120,
+        lease: Annotated[
+            int, typer.Option(min=10, max=86_400, help="Seconds a job is ours at a time.", metavar="N")
+        ] = 120,
         grace: Annotated[
-            float, typer.Option(min=0.0, max=3600.0, help="Seconds between TERM and KILL, and for a last job.")
+            float,
+            typer.Option(
+                min=0.0, max=3600.0, help="Seconds between TERM and KILL, and for a last job.", metavar="N"
+            ),
         ] = 10.0,
         poll: Annotated[
-            float, typer.Option(min=5.0, max=10.0, help="Seconds between two questions for work.")
+            float, typer.Option(min=5.0, max=10.0, help="Seconds between two questions for work.", metavar="N")
         ] = 5.0,
         events: Annotated[
             bool, typer.Option("--events/--no-events", help="Whether lines of output become events of the job.")
@@ -122,7 +135,10 @@ def run_command(load: Load) -> Callable[..., None]:
             bool, typer.Option("--pass-key", help="Give the command the agent's key, in AGENT_CONSOLE_KEY.")
         ] = False,
     ) -> None:
-        """Work jobs with a program: its payload on standard input, its lines are events, its exit code decides."""
+        """Work jobs with a program of yours, started once for each. Exit code 0 is success, 75 wants another try.
+
+        The job's payload is its standard input, and each line of its output an event of the job.
+        """
 
         def run() -> int:
             from agent_console.agent import Agent

@@ -14,7 +14,7 @@ import typer
 from agent_console.cli.batches import interruption
 from agent_console.cli.ending import INTERRUPTED, ended, wait_for
 from agent_console.cli.opening import opened
-from agent_console.cli.output import OutputForm, narrate, refuse_ids
+from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, refuse_ids
 from agent_console.cli.shown import print_answer
 from agent_console.domain.audit_export import AuditExport
 from agent_console.domain.audit_proof import Verification, Verified
@@ -34,7 +34,6 @@ DAMAGED = 1
 # Short, so that whoever presses Ctrl-C does not wait for long; what is new comes at once all the same.
 LISTEN_SECONDS = 1.0
 FOLLOW = Annotated[bool, typer.Option("--follow", "-f", help="Go on as more is sealed, until Ctrl-C.")]
-FORM = Annotated[OutputForm, typer.Option("--output", "-o", help="table for people, json for programs.")]
 FILE = Annotated[str | None, typer.Option(help="Write to this new file, readable by you alone.", metavar="FILE")]
 
 
@@ -76,7 +75,9 @@ def tail_command(load: Load) -> Callable[..., None]:
 
         raise typer.Exit(ended(run))
 
-    return _with_options(tail, AUDIT_TAIL, follow=(FOLLOW, False), output=(FORM, OutputForm.TABLE))
+    return _with_options(
+        tail, AUDIT_TAIL, follow=(FOLLOW, False), output=(Annotated[OutputForm, OUTPUT], OutputForm.TABLE)
+    )
 
 
 async def _follow(repository: Repository, request: AuditTail, output: OutputForm) -> None:
@@ -127,7 +128,7 @@ def verify_command(load: Load) -> Callable[..., None]:
 
         raise typer.Exit(ended(run))
 
-    return _with_options(verify, AUDIT_VERIFY, output=(FORM, OutputForm.TABLE))
+    return _with_options(verify, AUDIT_VERIFY, output=(Annotated[OutputForm, WHOLE_OUTPUT], OutputForm.TABLE))
 
 
 async def _verified(repository: Repository, request: Verification) -> Verified:

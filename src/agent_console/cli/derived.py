@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from pydantic import BaseModel, ValidationError
+from pydantic import AwareDatetime, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from agent_console.cli.audit_commands import AUDIT_COMMANDS
@@ -16,17 +16,18 @@ from agent_console.cli.batches import in_batches
 from agent_console.cli.ending import INTERRUPTED, ended, wait_for
 from agent_console.cli.examples import epilog
 from agent_console.cli.opening import opened
-from agent_console.cli.output import OutputForm, narrate, refuse_ids
+from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, refuse_ids
 from agent_console.cli.policy_files import POLICY_COMMANDS
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
-from agent_console.domain.ids import Id
 from agent_console.domain.records import Page, PageRequest, Record, Request
 from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
 from agent_console.repository.operations.fields import (
     default_of,
     help_of,
+    id_type,
     item_type,
+    range_of,
     takes_object,
     takes_several,
     value_type,
@@ -38,21 +39,23 @@ if TYPE_CHECKING:
 
 Load = Callable[[], "Settings"]
 BY_HAND: Mapping[str, Callable[[Load], Callable[..., None]]] = {**POLICY_COMMANDS, **AUDIT_COMMANDS}
+LOOKING: Mapping[str, int] = {"list": 0, "get": 1}
 ASKS_FOR_HELP = (("--help",), ("-h",))
-FORM = typer.Option("--output", "-o", help="table for people, json for programs, ids for pipes.")
+PLACEHOLDERS: Mapping[object, str] = {int: "N", float: "N", AwareDatetime: "TIME"}
+LONGEST_PLACEHOLDER = 12
 
 
 def add_nouns(app: typer.Typer, load: Load, *words: str) -> None:
     """Making all of them takes longer than most commands do: when the words name some, only those are made, and
-    for a list of what there is they need no verbs."""
+    for a list of what there is they need no verbs. Looking comes before changing."""
     named = {word.replace("-", "_") for word in words}
     asked = [operation for operation in OPERATIONS if operation.noun in named] or OPERATIONS
     groups: dict[str, typer.Typer] = {}
     for noun in dict.fromkeys(operation.noun for operation in asked):
-        groups[noun] = typer.Typer(help=NOUNS[noun], no_args_is_help=True)
+        groups[noun] = typer.Typer(help=NOUNS[noun], short_help=NOUNS[noun], no_args_is_help=True)
         app.add_typer(groups[noun], name=noun.replace("_", "-"))
     if words[:1] not in ASKS_FOR_HELP:
-        for operation in asked:
+        for operation in sorted(asked, key=lambda operation: LOOKING.get(operation.action, len(LOOKING))):
             _add_verb(groups[operation.noun], operation, load)
 
 
@@ -61,7 +64,8 @@ def _add_verb(group: typer.Typer, operation: AnyOperation, load: Load) -> None:
     command = command_of(operation, load) if by_hand is None else by_hand(load)
     action = operation.action.replace("_", "-")
     examples = epilog(f"{operation.noun.replace('_', '-')} {action}")
-    group.command(action, help=operation.summary, epilog=examples)(command)
+    # Said as its own short form, it is not cut in the list of verbs.
+    group.command(action, help=operation.summary, short_help=operation.summary, epilog=examples)(command)
 
 
 def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
@@ -92,7 +96,8 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
         raise typer.Exit(ended(run))
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    form = inspect.Parameter("output", keyword, annotation=Annotated[OutputForm, FORM], default=OutputForm.TABLE)
+    option = OUTPUT if has_ids(operation.answer) else WHOLE_OUTPUT
+    form = inspect.Parameter("output", keyword, annotation=Annotated[OutputForm, option], default=OutputForm.TABLE)
     vars(command)["__signature__"] = inspect.Signature([*parameters_of(operation), form])
     return command
 
@@ -169,12 +174,12 @@ def _annotation(operation: AnyOperation, name: str, info: FieldInfo) -> Any:
 
 
 def _metavar(info: FieldInfo, name: str) -> str:
-    kind = item_type(info.annotation)
-    if isinstance(kind, type) and issubclass(kind, Id):
+    if (kind := id_type(info)) is not None:
         return f"{kind.prefix}_…"
     if takes_object(info.annotation):
         return "JSON"
-    return "N" if kind is int else name.upper()
+    short = name if len(name) <= LONGEST_PLACEHOLDER else name.rpartition("_")[2]
+    return PLACEHOLDERS.get(item_type(info.annotation), short.upper())
 
 
 def _help(info: FieldInfo) -> str:
@@ -182,10 +187,13 @@ def _help(info: FieldInfo) -> str:
     if takes_object(info.annotation):
         words += " @file reads a file, - reads standard input."
     if takes_several(info.annotation) and not info.is_required() and info.default is None:
-        words += " [] says none; left out, any."
-    if default := default_of(info):
-        words += f" [default: {default}]"
-    return words.strip()
+        words += " [] is an empty list."
+    if takes_several(info.annotation) and "repeat for several" not in words:
+        words += " Repeat for several."
+    default = default_of(info)
+    facts = [f"default: {default}" if default else "", range_of(info)]
+    told = "; ".join(fact for fact in facts if fact)
+    return f"{words} [{told}]" if told else words
 
 
 def request_of(operation: AnyOperation, given: dict[str, Any]) -> Any:

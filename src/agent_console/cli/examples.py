@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 
 _AGENT, _JOB, _THREAD = (f"{kind}_01h455vb4pex5vsknk084sn02q" for kind in ("agt", "job", "thr"))
-_CONNECTOR, _APPROVAL = (f"{kind}_01h455vb4pex5vsknk084sn02q" for kind in ("con", "apr"))
+_CONNECTOR, _APPROVAL, _RUN, _USER = (
+    f"{kind}_01h455vb4pex5vsknk084sn02q" for kind in ("con", "apr", "run", "usr")
+)
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "serve": ("serve", "serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key"),
+    "doctor": ("doctor", "doctor -o json"),
+    "db migrate": ("--dsn postgresql://admin@db.example.com/agents db migrate --dry-run",),
     "db add-team": (
         "--dsn postgresql://admin@db.example.com/agents db add-team payments --admin ana@example.com",
     ),
@@ -19,6 +23,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "agents import": (f"""agents import {_AGENT} --name beacon --profile '{{"rack": "b7"}}'""",),
     "agents list": ("agents list --filter 'status:online host:h1'",),
     "agents register": ("agents register --token art_key_… --nonce 8f3a0c5d9e7b1a24 --name counter",),
+    "agents drain": (f"agents drain {_AGENT} --reason 'disk swap'", f"agents resume {_AGENT}"),
+    "queue pause": ("queue pause --mode drain --reason 'database upgrade'", "queue resume"),
+    "registration-tokens mint": ("registration-tokens mint --name counter --hours 1",),
+    "operator-tokens mint": (f"operator-tokens mint --user {_USER} --name laptop --days 30",),
+    "users create": ("users create --email mia@example.com --full-name Mia --role operator",),
+    "settings set": ("settings list", "settings set job_history_days --value 30"),
     "jobs list": ("jobs list --filter 'status:dead_letter age:>1h'", "jobs list --status queued -o ids"),
     "jobs create": (
         """jobs create --type report --payload '{"month": "2026-10"}' --required-capabilities tool:report""",
@@ -45,11 +55,23 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "heartbeat send": ("""heartbeat send --metrics '{"cpu": 0.31, "memory": 0.54}'""",),
     "messages post": (f"messages post {_THREAD} --content 'Plan the launch.' --to {_AGENT}",),
     "runs delegate": (f"runs delegate --to {_AGENT} --thread {_THREAD} --input 'Read this again.'",),
+    "threads grant": (f"threads grant {_THREAD} --agent {_AGENT} --can-write",),
+    "runs trace": (f"runs trace --run {_RUN}",),
+    "routes put": (
+        "routes put --from-agent atlas --to-agent beacon --policy allowed --reason 'nightly reports'",
+        "routes put --from-agent atlas --to-agent beacon --policy blocked --base-version 1",
+    ),
+    "routes explain": ("routes explain --from-agent atlas --to-agent beacon",),
     "routes replay": (
         """routes replay --routes '[{"from_agent": "atlas", "to_agent": "beacon", "policy": "blocked"}]'""",
     ),
     "routes apply": ("routes apply policy.yaml --dry-run", "routes apply policy.yaml --reason 'review 12'"),
+    "collections create": (
+        f"collections create --name photos --type local --location /srv/photos --bound-agent {_AGENT}",
+        f"collections create --name archive --type s3 --connector {_CONNECTOR} --refresh-interval-hours 24",
+    ),
     "approvals approve": (f"approvals approve {_APPROVAL} --digest-seen {'86d84994' * 8}",),
+    "audit list": ("audit list --action job. --since 2026-11-01T00:00:00Z",),
     "audit tail": ("audit tail --follow --decision block",),
     "audit export": ("audit export --format csv --file trail.csv",),
     "audit verify": ("audit seal -o json > kept.seal", "audit verify --seal @kept.seal"),

@@ -8,25 +8,39 @@ import typer
 from agent_console import __version__
 from agent_console.cli.ending import ended, leave_on_signals, wait_for
 from agent_console.cli.examples import epilog
-from agent_console.cli.output import OutputForm, TableColumn, emit, narrate
+from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate
 from agent_console.cli.reading_code import reading_code
 
 if TYPE_CHECKING:
     from agent_console.config import Settings
+
+BEGINNING = """\b
+To begin:
+  agent-console demo      a living example fleet, in a database of its own
+  agent-console serve     a server for consoles and agents, here or on your PostgreSQL
+  agent-console doctor    what is wrong here, and what to do about it
+
+Options also stand in the configuration file, or in the environment as AGENT_CONSOLE_DSN and the like;
+`agent-console config show` tells what counts. Data goes to standard output, everything else to standard error.
+Exit codes: 0 done, 1 refused or not found, 2 misused, 3 nobody answers, 130 interrupted."""
 
 app = typer.Typer(
     name="agent-console",
     help="The operator's console for fleets of agents. Without a command it opens the console.",
     no_args_is_help=False,
     add_completion=True,
+    epilog=BEGINNING,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-database_app = typer.Typer(help="The database's schema.", no_args_is_help=True)
-config_app = typer.Typer(help="The configuration.", no_args_is_help=True)
+database_app = typer.Typer(help="The database's schema, and its teams.", no_args_is_help=True)
+config_app = typer.Typer(help="What is set, and by whom.", no_args_is_help=True)
 app.add_typer(database_app, name="db")
 app.add_typer(config_app, name="config")
+
+
+FORM = Annotated[OutputForm, OUTPUT]
 
 
 class _Given:
@@ -50,15 +64,32 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Which profile to use.")] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", "-p", help="Which profile of the configuration file to use.", metavar="NAME"),
+    ] = None,
     config: Annotated[str | None, typer.Option(help="Another configuration file.", metavar="FILE")] = None,
-    dsn: Annotated[str | None, typer.Option(help="Go to this PostgreSQL directly.")] = None,
-    url: Annotated[str | None, typer.Option(help="Go through this agent-console server.")] = None,
-    team: Annotated[str | None, typer.Option(help="The team to work in.")] = None,
-    user: Annotated[str | None, typer.Option(help="Who acts, by e-mail or usr_ id (direct mode).")] = None,
+    dsn: Annotated[
+        str | None,
+        typer.Option(help="Go straight to this PostgreSQL: postgresql://user@host/database.", metavar="DSN"),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Go through this agent-console server: https://host.", metavar="URL")
+    ] = None,
+    team: Annotated[
+        str | None, typer.Option(help="The team to work in, by its short name.", metavar="TEAM")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="Who acts, by e-mail or usr_ id; through a server its token says it.", metavar="USER"),
+    ] = None,
     read_only: Annotated[bool | None, typer.Option("--read-only", help="Nothing can be changed.")] = None,
-    theme: Annotated[str | None, typer.Option(help="dark, light, ansi or mono.")] = None,
-    slow: Annotated[bool | None, typer.Option("--slow", help="For slow lines: fewer frames.")] = None,
+    theme: Annotated[
+        str | None, typer.Option(help="Colours of the console: dark, light, ansi or mono.", metavar="THEME")
+    ] = None,
+    slow: Annotated[
+        bool | None, typer.Option("--slow", help="For slow lines: ten frames a second at most, nothing moves.")
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
@@ -92,7 +123,7 @@ def _console() -> int:
 
 @app.command()
 def demo() -> None:
-    """Open the console on an example fleet in a database of its own; needs nothing and changes nothing else."""
+    """Open the console on an example fleet. It has a database of its own, needs nothing, changes nothing else."""
 
     def run() -> int:
         from agent_console.cli.terminal import demo as opened_demo
@@ -121,11 +152,14 @@ def status() -> None:
     raise typer.Exit(ended(run))
 
 
-@app.command()
+@app.command(epilog=epilog("doctor"))
 def doctor(
-    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+    output: Annotated[OutputForm, WHOLE_OUTPUT] = OutputForm.TABLE,
 ) -> None:
-    """Look at everything from the terminal to the data; say what to do. Exit code 1 when something is wrong."""
+    """What is wrong here, and what to do about it. Exit code 1 when something is.
+
+    Everything is looked at, from the terminal to the data, also when nobody answers.
+    """
 
     def run() -> int:
         from agent_console.cli.doctor import print_examination
@@ -141,7 +175,7 @@ def _silent(sentence: str) -> None:
 
 @app.command()
 def keys(
-    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+    output: FORM = OutputForm.TABLE,
 ) -> None:
     """Every key of the console by its id, for the keymap. Exit code 1 when the keymap has a mistake in it."""
 
@@ -155,8 +189,8 @@ def keys(
 
 @app.command(epilog=epilog("serve"))
 def serve(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7373,
+    host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.", metavar="N")] = 7373,
     plain_http: Annotated[
         bool, typer.Option("--plain-http", help="Listen beyond this machine without TLS.")
     ] = False,
@@ -166,11 +200,14 @@ def serve(
     tls_key: Annotated[str | None, typer.Option(help="The certificate's private key.", metavar="FILE")] = None,
     access_log: Annotated[
         bool | None,
-        typer.Option("--access-log/--no-access-log", help="A line of JSON on standard error for each request."),
+        typer.Option(
+            "--access-log/--no-access-log",
+            help="A line of JSON on standard error for each request; on unless said.",
+        ),
     ] = None,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
 ) -> None:
-    """Serve the HTTP API for consoles and agents; its address is printed when it can be used."""
+    """Serve the HTTP API for consoles and agents. Its address is printed when it can be used."""
 
     def run() -> None:
         from agent_console.cli.serving import run_server
@@ -183,7 +220,7 @@ def serve(
     raise typer.Exit(ended(run))
 
 
-@database_app.command("migrate")
+@database_app.command("migrate", epilog=epilog("db migrate"))
 def db_migrate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing; tell what would run, and which programs it stops.")
@@ -213,7 +250,7 @@ def db_distribute() -> None:
 
 @database_app.command("status")
 def db_status(
-    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+    output: FORM = OutputForm.TABLE,
 ) -> None:
     """Where the database's schema stands. Exit code 0 when it serves this program, 1 when it does not."""
 
@@ -227,14 +264,17 @@ def db_status(
 
 @database_app.command("add-team", epilog=epilog("db add-team"))
 def db_add_team(
-    slug: Annotated[str, typer.Argument(help="Its short name: a-z, 0-9 and -.")],
+    slug: Annotated[str, typer.Argument(help="Its short name: a-z, 0-9 and -.", metavar="TEAM")],
     admin: Annotated[str, typer.Option(help="The e-mail address of its first administrator.", metavar="EMAIL")],
-    name: Annotated[str | None, typer.Option(help="What it is called; the short name if left out.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What it is called; the short name if left out.", metavar="NAME")
+    ] = None,
     full_name: Annotated[
-        str | None, typer.Option(help="What the administrator is called; the e-mail address if left out.")
+        str | None,
+        typer.Option(help="What the administrator is called; the e-mail address if left out.", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Make a team with its first administrator, who then adds everybody else. Needs the rights to migrate."""
+    """Make a team and its first administrator. That person adds everybody else. Needs the rights to migrate."""
 
     def run() -> None:
         from agent_console.cli.schema import administration
@@ -249,7 +289,7 @@ def db_add_team(
 
 @config_app.command("show")
 def config_show(
-    output: Annotated[OutputForm, typer.Option("--output", "-o", help="table or json.")] = OutputForm.TABLE,
+    output: FORM = OutputForm.TABLE,
 ) -> None:
     """Every setting, and where it came from. Secrets are not shown."""
 

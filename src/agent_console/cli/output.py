@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, Literal, Protocol, TextIO, TypeAlias, TypeVar
 
+import typer
 from wcwidth import wcswidth, wcwidth
 
 from agent_console.domain.errors import Invalid
@@ -24,6 +25,13 @@ class OutputForm(StrEnum):
     TABLE = "table"
     JSON = "json"
     IDS = "ids"
+
+
+OUTPUT = typer.Option(
+    "--output", "-o", help="table for people, json for programs, ids for pipes.", metavar="table|json|ids"
+)
+WHOLE_OUTPUT = typer.Option("--output", "-o", help="table for people, json for programs.", metavar="table|json")
+"""For what has no ids."""
 
 
 def refuse_ids(form: OutputForm) -> None:

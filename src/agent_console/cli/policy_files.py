@@ -9,7 +9,7 @@ import typer
 
 from agent_console.cli.ending import ended, wait_for
 from agent_console.cli.opening import opened
-from agent_console.cli.output import OutputForm, TableColumn, emit, narrate, refuse_ids
+from agent_console.cli.output import WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate, refuse_ids
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.records import Nothing
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from agent_console.config import Settings
 
 SIGNS = {Step.CREATE: "+ create", Step.UPDATE: "~ update", Step.DELETE: "- delete"}
-FORM = typer.Option("--output", "-o", help="table for people, json for programs.")
 
 
 def export_command(load: "Callable[[], Settings]") -> Callable[..., None]:
-    def export(output: Annotated[OutputForm, FORM] = OutputForm.TABLE) -> None:
+    def export(output: Annotated[OutputForm, WHOLE_OUTPUT] = OutputForm.TABLE) -> None:
         def run() -> None:
             refuse_ids(output)
             settings = load()
@@ -58,12 +57,13 @@ def apply_command(load: "Callable[[], Settings]") -> Callable[..., None]:
             bool, typer.Option("--keep-missing", help="Keep the routes that the file does not name.")
         ] = False,
         expect_digest: Annotated[
-            str | None, typer.Option(help="Refuse if the policy is not the one this plan was made on.")
+            str | None,
+            typer.Option(help="Refuse if the policy is not the one this plan was made on.", metavar="DIGEST"),
         ] = None,
         reason: Annotated[
-            str | None, typer.Option(help="Why; the history of every changed route keeps it.")
+            str | None, typer.Option(help="Why; the history of every changed route keeps it.", metavar="REASON")
         ] = None,
-        output: Annotated[OutputForm, FORM] = OutputForm.TABLE,
+        output: Annotated[OutputForm, WHOLE_OUTPUT] = OutputForm.TABLE,
     ) -> None:
         def run() -> None:
             refuse_ids(output)

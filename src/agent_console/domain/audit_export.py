@@ -9,7 +9,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from agent_console.domain.audit_trail import LIMIT_MAX, AuditFilter, AuditRow
-from agent_console.domain.records import Record
+from agent_console.domain.records import LARGEST_NUMBER, Record
 
 COLUMNS = tuple(AuditRow.model_fields)
 # What a spreadsheet begins to calculate at, also behind blanks and in full width.
@@ -25,7 +25,9 @@ class AuditExport(AuditFilter):
     """A part of the export: as many acts as fit, beginning after a position."""
 
     format: ExportForm = Field(ExportForm.JSONL, description="How it is written.")
-    after_position: int = Field(0, ge=0, le=2**63 - 1, description="Only what was sealed after this position.")
+    after_position: int = Field(
+        0, ge=0, le=LARGEST_NUMBER, description="Only what was sealed after this position."
+    )
     limit: int = Field(LIMIT_MAX, ge=1, le=LIMIT_MAX, description="How many rows at most in one part.")
 
 

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from agent_console.domain.ids import AgentId, AuditId, RunId, TeamId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType, Decision
-from agent_console.domain.records import Instant, Page, Record, Request, Storable
+from agent_console.domain.records import LARGEST_NUMBER, Instant, Page, Record, Request, Storable
 
 LIMIT = 100
 LIMIT_MAX = 500
@@ -55,8 +55,8 @@ class AuditFilter(Request):
     thread_id: ThreadId | None = Field(None, description="Only in this thread.")
     run_id: RunId | None = Field(None, description="Only of this run.")
     decision: Decision | None = Field(None, description="Only what was decided so.")
-    since: Instant | None = Field(None, description="Only from this time on.")
-    until: Instant | None = Field(None, description="Only before this time.")
+    since: Instant | None = Field(None, description="Only from this time on (ISO 8601).")
+    until: Instant | None = Field(None, description="Only before this time (ISO 8601).")
 
     @model_validator(mode="after")
     def _in_order(self) -> "AuditFilter":
@@ -81,7 +81,7 @@ class AuditTail(AuditFilter):
 
     limit: int = Field(LIMIT, ge=1, le=LIMIT_MAX, description="How many rows at most.")
     after_position: int | None = Field(
-        None, ge=0, le=2**63 - 1, description="Only what was sealed after this position."
+        None, ge=0, le=LARGEST_NUMBER, description="Only what was sealed after this position."
     )
     wait_seconds: float = Field(
         0.0, ge=0.0, le=WAIT_SECONDS, description="Wait this long for something new; it ends the wait at once."

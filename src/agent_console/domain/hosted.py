@@ -41,6 +41,6 @@ def _by_name(value: object) -> object:
 class LifecycleMove(Request):
     agent_id: AgentId
     to: Annotated[Lifecycle, BeforeValidator(_by_name)] = Field(
-        description="1 provisioning, 2 running, 3 idle, 4 hibernating, 5 stopping, 6 stopped, 7 error."
+        description="The state it goes to, by its name or its number from 1 to 7."
     )
     reason: Reason | None = Field(None, description="What went wrong, kept while it is in error.")

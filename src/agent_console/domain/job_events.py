@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from agent_console.domain.ids import JobEventId, JobId, UserId
 from agent_console.domain.kinds import EventLevel
-from agent_console.domain.records import Instant, Record, Request
+from agent_console.domain.records import LARGEST_NUMBER, Instant, Record, Request
 
 EVENTS_LIMIT = 200
 EVENTS_LIMIT_MAX = 500
@@ -34,7 +34,7 @@ class JobEventQuery(Request):
 
     job_id: JobId
     limit: int = Field(EVENTS_LIMIT, ge=1, le=EVENTS_LIMIT_MAX, description="How many lines at most.")
-    after_seq: int | None = Field(None, ge=0, le=2**63 - 1, description="Only what came after this line.")
+    after_seq: int | None = Field(None, ge=0, le=LARGEST_NUMBER, description="Only what came after this line.")
     newest: bool = Field(False, description="Newest first instead of oldest first.")
-    before_seq: int | None = Field(None, ge=0, le=2**63 - 1, description="Only what came before this line.")
+    before_seq: int | None = Field(None, ge=0, le=LARGEST_NUMBER, description="Only what came before this line.")
     level: EventLevel | None = Field(None, description="Only lines of this level or a worse one.")

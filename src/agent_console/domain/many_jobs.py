@@ -11,7 +11,7 @@ JOBS_AT_ONCE = 1_000
 
 class NewJobs(Request):
     jobs: tuple[NewJob, ...] = Field(
-        min_length=1, max_length=JOBS_AT_ONCE, description="The jobs, each as for jobs.create."
+        min_length=1, max_length=JOBS_AT_ONCE, description="The jobs, each with the fields of jobs.create."
     )
 
 

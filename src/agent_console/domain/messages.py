@@ -12,14 +12,24 @@ from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, Con
 
 from agent_console.domain.ids import AgentId, MessageId, RunId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType
-from agent_console.domain.records import Instant, NoKeys, NotBlank, Page, PageRequest, Record, Request, Storable
+from agent_console.domain.records import (
+    LARGEST_NUMBER,
+    Instant,
+    NoKeys,
+    NotBlank,
+    Page,
+    PageRequest,
+    Record,
+    Request,
+    Storable,
+)
 from agent_console.domain.redact import without_keys
 
 CONTENT_BYTES = 65_536
 RECIPIENTS = 50
 POSTS_PER_MINUTE = 120
 
-Seq = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Seq = Annotated[int, Field(ge=0, le=LARGEST_NUMBER)]
 
 
 def _fits(content: str) -> str:

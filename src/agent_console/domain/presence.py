@@ -48,7 +48,7 @@ class Heartbeat(Request):
         None, min_length=1, max_length=2000, description="What is wrong; needed with status error."
     )
     capabilities: tuple[str, ...] | None = Field(
-        None, max_length=200, description="What it can do from now on; repeat for several."
+        None, max_length=200, description="What it can do from now on; left out, what it could before."
     )
     metrics: Metrics | None = Field(None, description="cpu, memory and disk as shares of 1, and other numbers.")
     current_jobs: tuple[JobId, ...] = Field(

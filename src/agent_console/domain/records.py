@@ -39,6 +39,9 @@ def _not_blank(value: str) -> str:
 
 NotBlank = AfterValidator(_not_blank)
 
+LARGEST_NUMBER = 2**63 - 1
+"""How far PostgreSQL counts."""
+
 Given = TypeVar("Given")
 
 

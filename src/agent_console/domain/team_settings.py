@@ -75,5 +75,5 @@ class Setting(Record):
 
 
 class SettingChange(Request):
-    name: str = Field(min_length=1, max_length=100, description="Which setting.")
+    name: str = Field(min_length=1, max_length=100, description="Which setting; settings.list names them.")
     value: Annotated[int, BeforeValidator(_no_truth_value)] = Field(description="Its new value.")

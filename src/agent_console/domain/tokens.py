@@ -116,13 +116,13 @@ class NewWorkerToken(Request):
     worker_id: str = Field(min_length=1, max_length=255, description="The worker id of a living agent.")
     description: str | None = Field(None, max_length=500, description="What it is for.")
     allowed_repositories: PolicyList | None = Field(
-        None, description="Only jobs of these repositories; null is any, an empty list is none."
+        None, description="Only jobs of these repositories; left out, of any, and an empty list is none."
     )
     allowed_job_types: PolicyList | None = Field(
-        None, description="Only jobs of these types; null is any, an empty list is none."
+        None, description="Only jobs of these types; left out, of any, and an empty list is none."
     )
     capabilities: PolicyList | None = Field(
-        None, description="Only these capabilities; null is what the agent reports, an empty list is none."
+        None, description="Only these capabilities; left out, what the agent reports, and an empty list is none."
     )
 
     @field_validator("allowed_repositories")

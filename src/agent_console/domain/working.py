@@ -41,7 +41,7 @@ class ClaimWanted(Request):
         description="How long each is yours before you have to renew it; the team may set a lower limit.",
     )
     allowed_types: tuple[Word, ...] | None = Field(
-        None, max_length=100, description="Only jobs of these types; repeat for several."
+        None, max_length=100, description="Only jobs of these types; left out, of any."
     )
     auto_start: bool = Field(False, description="Start them at once: they are running, not assigned.")
 

@@ -10,9 +10,9 @@ from fastapi import Request as HttpRequest
 from pydantic import BaseModel, create_model
 from starlette.routing import BaseRoute
 
-from agent_console.domain.ids import Id
 from agent_console.domain.records import Request
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
+from agent_console.repository.operations.fields import help_of
 from agent_console.repository.postgres.repository import PostgresRepository
 from agent_console.server.allowed import ANSWER_SECONDS
 from agent_console.server.arrival import arrival_of
@@ -66,7 +66,7 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
     ]
     for name in in_path:
         field = operation.request.model_fields[name]
-        told = Path(description=field.description or described(name, field.annotation))
+        told = Path(description=help_of(field))
         parameters.append(
             inspect.Parameter(name, keyword, annotation=Annotated[field.annotation, *field.metadata, told])
         )
@@ -75,13 +75,6 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
         parameters.append(inspect.Parameter("rest", keyword, annotation=Annotated[rest, place]))
     vars(endpoint)["__signature__"] = inspect.Signature(parameters)
     return endpoint
-
-
-def described(name: str, kind: object) -> str:
-    """An id speaks for itself; anything else is called what its field is called."""
-    if isinstance(kind, type) and issubclass(kind, Id):
-        return f"The id of {kind.noun}."
-    return f"The {name.replace('_', ' ')}."
 
 
 async def answer_of(

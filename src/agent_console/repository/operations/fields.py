@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agent_console.domain.ids import Id
+from agent_console.domain.records import LARGEST_NUMBER
 
 
 def value_type(annotation: Any) -> Any:
@@ -51,12 +52,28 @@ def item_type(annotation: Any) -> Any:
 def help_of(info: FieldInfo) -> str:
     """The field's own words, and what its type adds to them."""
     kind = item_type(info.annotation)
-    words = [info.description or ""]
+    id_kind = id_type(info)
+    words = [info.description or ("" if id_kind is None else f"The id of {id_kind.noun}.")]
     if isinstance(kind, type) and issubclass(kind, Enum):
         words.append(f"One of: {', '.join(shown_value(member) for member in kind)}.")
-    elif isinstance(kind, type) and issubclass(kind, Id):
-        words.append(f"({kind.prefix}_…)")
     return " ".join(words).strip()
+
+
+def id_type(info: FieldInfo) -> type[Id] | None:
+    """Whose id it takes, one or several; None for anything else."""
+    kind = item_type(info.annotation)
+    return kind if isinstance(kind, type) and issubclass(kind, Id) else None
+
+
+def range_of(info: FieldInfo) -> str:
+    """Which numbers are taken; empty when nobody could count so far, or it takes no number."""
+    if value_type(info.annotation) not in (int, float):
+        return ""
+    least = next((bound.ge for bound in info.metadata if hasattr(bound, "ge")), None)
+    most = next((bound.le for bound in info.metadata if hasattr(bound, "le")), None)
+    return (
+        "" if least is None or most in (None, LARGEST_NUMBER) else f"{shown_value(least)} to {shown_value(most)}"
+    )
 
 
 def default_of(info: FieldInfo) -> str:
@@ -71,4 +88,6 @@ def shown_value(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, Enum):
         return value.name.lower() if isinstance(value.value, int) else str(value.value)
+    if isinstance(value, float):
+        return f"{value:g}"
     return str(value)

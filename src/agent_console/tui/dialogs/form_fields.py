@@ -16,6 +16,7 @@ from agent_console.repository.operations import AnyOperation
 from agent_console.repository.operations.fields import (
     default_of,
     help_of,
+    id_type,
     shown_value,
     takes_object,
     takes_several,
@@ -73,6 +74,8 @@ def _value_now(record: Record | None, name: str) -> str:
 
 def _field(name: str, info: FieldInfo, value_now: str) -> FormField:
     words = [help_of(info)]
+    if (kind := id_type(info)) is not None:
+        words.append(f"({kind.prefix}_…)")
     if value_type(info.annotation) is bool:
         words.append("yes or no.")
     elif takes_object(info.annotation) and "JSON" not in words[0]:
