@@ -11,7 +11,6 @@ from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AuditId, TeamId
 from agent_console.domain.records import Record
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY, PROVE_SECONDS
-from agent_console.repository.postgres import audit_retention, seal_status
 from agent_console.repository.postgres.audit_anchors import anchors_hold
 from agent_console.repository.postgres.audit_damage import damage_after, inserted, inserted_between
 from agent_console.repository.postgres.audit_links import GENESIS, Link, Stretch, changed_behind, prove
@@ -20,9 +19,6 @@ from agent_console.repository.postgres.work import Work
 
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
-
-# Importing them is what fills the table of handlers.
-FURTHER = (audit_retention, seal_status)
 
 UNSEALED_MOST = 10_000
 

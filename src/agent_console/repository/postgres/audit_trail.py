@@ -14,7 +14,6 @@ from agent_console.domain.errors import NotFound
 from agent_console.domain.identity import Caller
 from agent_console.domain.records import Page
 from agent_console.repository.operations.audit_trail import AUDIT_GET, AUDIT_LIST
-from agent_console.repository.postgres import audit_tail
 from agent_console.repository.postgres.audit_bounds import SLACK, seq_at
 from agent_console.repository.postgres.audit_rows import (
     as_row,
@@ -26,9 +25,6 @@ from agent_console.repository.postgres.audit_rows import (
 )
 from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.work import Work, answers
-
-# Importing them is what fills the table of handlers.
-FURTHER = (audit_tail,)
 
 LOOKED_AT = 5_000
 

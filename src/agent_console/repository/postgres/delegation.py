@@ -32,7 +32,7 @@ from agent_console.repository.operations.runs import (
     RUNS_DELEGATE,
 )
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres import audit, outcomes
+from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.approval_records import person_id_behind
 from agent_console.repository.postgres.beginning_runs import RunWanted, begin_run, key_in_use
 from agent_console.repository.postgres.delegation_facts import (
@@ -56,8 +56,6 @@ from agent_console.repository.postgres.work import Work
 
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
-
-__all__ = ["agent_says", "outcomes"]
 
 ACTIONS = {
     Outcome.ALLOWED: DELEGATION_ALLOWED,

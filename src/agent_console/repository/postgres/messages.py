@@ -14,13 +14,9 @@ from agent_console.domain.errors import Invalid, NotFound
 from agent_console.domain.ids import MessageId, TeamId, ThreadId
 from agent_console.domain.messages import Message, MessageAsked, MessageQuery, SeqPage
 from agent_console.repository.operations.messages import MESSAGES_GET, MESSAGES_LIST
-from agent_console.repository.postgres import posting
 from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.thread_access import thread_access
 from agent_console.repository.postgres.work import Work, answers
-
-# Posting answers an operation of its own; importing it is what makes it known.
-POSTING = posting
 
 MESSAGE_COLUMNS = tuple(messages.c[name] for name in Message.model_fields if name in messages.c)
 AUTHOR = case(

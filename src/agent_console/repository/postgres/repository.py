@@ -13,50 +13,7 @@ from agent_console.domain.permissions import require_permission
 from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change
-from agent_console.repository.postgres import (
-    agent_changes,
-    agents,
-    approvals,
-    attention,
-    audit_proof,
-    audit_trail,
-    bulk_jobs,
-    claiming,
-    collections,
-    connector_credentials,
-    connectors,
-    database_state,
-    delegation,
-    disconnect,
-    duty_lists,
-    explaining,
-    hosted,
-    job_acts,
-    job_events,
-    jobs,
-    many_jobs,
-    me,
-    message_pages,
-    message_search,
-    messages,
-    new_agents,
-    operator_tokens,
-    participants,
-    pausing,
-    presence,
-    queue_stats,
-    registration,
-    registration_tokens,
-    reporting,
-    route_drafts,
-    routes,
-    runs,
-    sessions,
-    team_settings,
-    threads,
-    users,
-    worker_tokens,
-)
+from agent_console.repository.postgres.answering import handler_of
 from agent_console.repository.postgres.changes import Announcer, Listener
 from agent_console.repository.postgres.database import Database
 from agent_console.repository.postgres.following import rows_read
@@ -67,53 +24,7 @@ from agent_console.repository.postgres.presence import Heartbeats
 from agent_console.repository.postgres.queue import Queue
 from agent_console.repository.postgres.queue_connections import QueueConnections
 from agent_console.repository.postgres.standing import secret_of
-from agent_console.repository.postgres.work import Handler, Work, handler_of
-
-# Importing the modules is what fills the table of handlers.
-ANSWERING = (
-    agent_changes,
-    agents,
-    approvals,
-    attention,
-    audit_proof,
-    audit_trail,
-    bulk_jobs,
-    claiming,
-    collections,
-    connector_credentials,
-    connectors,
-    database_state,
-    delegation,
-    disconnect,
-    duty_lists,
-    explaining,
-    hosted,
-    job_acts,
-    job_events,
-    jobs,
-    many_jobs,
-    me,
-    message_pages,
-    message_search,
-    messages,
-    new_agents,
-    operator_tokens,
-    participants,
-    pausing,
-    presence,
-    queue_stats,
-    registration,
-    registration_tokens,
-    reporting,
-    route_drafts,
-    routes,
-    runs,
-    sessions,
-    team_settings,
-    threads,
-    users,
-    worker_tokens,
-)
+from agent_console.repository.postgres.work import Handler, Work
 
 
 class Backend:

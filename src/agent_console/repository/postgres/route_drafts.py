@@ -26,12 +26,8 @@ from agent_console.repository.operations.runs import (
     DELEGATION_RATE_LIMITED,
     DELEGATION_REQUESTED,
 )
-from agent_console.repository.postgres import policy_files, route_changes, route_explaining, route_matrix
 from agent_console.repository.postgres.agent_words import WORD_SHOWN, NamedAgent, agents_called
 from agent_console.repository.postgres.work import Work, answers
-
-# Importing the modules is what fills the table of handlers.
-ANSWERING = (policy_files, route_changes, route_explaining, route_matrix)
 
 OUTCOMES = {
     DELEGATION_ALLOWED: Outcome.ALLOWED,

@@ -11,7 +11,6 @@ from agent_console.domain.runs import NewRun, Run, RunAsked, RunCancelling
 from agent_console.domain.states import RUN_MOVES, RunStatus, require_move
 from agent_console.repository.operations.runs import RUNS_CANCEL, RUNS_GET, RUNS_START
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres import run_lists, traces
 from agent_console.repository.postgres.beginning_runs import (
     RunWanted,
     begin_run,
@@ -26,8 +25,6 @@ from agent_console.repository.postgres.run_records import readable_run, run_of
 from agent_console.repository.postgres.thread_access import Access
 from agent_console.repository.postgres.told_refusals import answers_and_tells_refusals
 from agent_console.repository.postgres.work import Work, answers
-
-__all__ = ["run_lists", "start_run", "traces"]
 
 
 async def start_run(

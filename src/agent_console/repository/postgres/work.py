@@ -1,4 +1,4 @@
-"""What a handler works with, and the table that says which handler answers which operation."""
+"""What a handler works with, and the table in which it is entered under its operation."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from agent_console.domain.errors import Unauthorized
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import AgentId, Id, ThreadId
 from agent_console.domain.records import Request
-from agent_console.repository.operations import AnyOperation, Operation
+from agent_console.repository.operations import Operation
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.notices import Notice
 
@@ -70,7 +70,3 @@ def answers(
         return handler
 
     return register
-
-
-def handler_of(operation: AnyOperation) -> Handler[Any, Any]:
-    return HANDLERS[operation.name]
