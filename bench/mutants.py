@@ -30,7 +30,7 @@ LISTED = Path(__file__).with_name("mutants.toml")
 WANTED = "MUTANTS_WANTED"
 SEED = 1
 ALL = 1_000_000
-KILLED, SURVIVED, NOT_ONE = "killed", "survived", "no function"
+KILLED, NOT_ONE = "killed", "no function"
 PARTS = ("rules", "policy", "audit", "fences")
 
 TEACHING = """

@@ -28,10 +28,6 @@ class Found:
     what: str
 
 
-def sequences(text: str) -> list[str]:
-    return [match[0] for match in SEQUENCE.finditer(text)]
-
-
 def is_ours(sequence: str) -> bool:
     """Moving, erasing, colouring, and the brackets around a frame: all that drawing needs."""
     if sequence in BRACKETS:

@@ -11,7 +11,6 @@ from agent_console.domain.safe_text import (
     BLANK_LINES_IN_A_ROW,
     MARKS_IN_A_ROW,
     safe_block,
-    safe_bytes,
     safe_text,
     shortened,
 )
@@ -136,12 +135,6 @@ def test_no_line_of_a_block_carries_a_danger(text: str) -> None:
     lines = safe_block(text)
 
     assert [found for line in lines for found in dangers(line)] == []
-
-
-def test_bytes_that_are_not_utf_8_are_shown_as_bytes() -> None:
-    shown = safe_bytes(b"ok \xff\xc0\x80 \xe2\x80\xae")
-
-    assert shown == r"ok \xff\xc0\x80 \u202e"
 
 
 @given(ANY_TEXT | TRICKY, st.integers(1, 60))

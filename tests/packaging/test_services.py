@@ -17,7 +17,6 @@ from tests.docs.command_line import accepted
 PACKAGING = REPOSITORY / "packaging"
 UNITS = sorted(PACKAGING.glob("*.service"))
 INSTALLED = "/opt/agent-console/bin/agent-console"
-INSTRUCTION = re.compile(r"^([A-Z]+) ", re.MULTILINE)
 
 
 class UnitFile(ConfigParser):

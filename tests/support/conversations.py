@@ -50,10 +50,6 @@ def let_in(
     return participant_id
 
 
-def take_out(fleet: Fleet, participant_id: ParticipantId) -> None:
-    fleet.execute("delete from thread_participants where id = %s", participant_id)
-
-
 def say(
     fleet: Fleet,
     thread_id: ThreadId,

@@ -16,7 +16,7 @@ import agent_console.tui
 TREE = Path(agent_console.tui.__file__).parent
 
 GATES = {"agent_text", "agent_block", "system_text"}
-PLAIN_GATES = {"safe_text", "safe_block", "safe_bytes", "shortened"}
+PLAIN_GATES = {"safe_text", "safe_block", "shortened"}
 SHOWABLE_TYPES = {"Content", "Text"}
 PLAIN_TYPES = {"SafeText", "int", "float"}
 AROUND_TYPES = {

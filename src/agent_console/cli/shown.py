@@ -49,10 +49,6 @@ DEPTH_COLUMNS: Sequence[TableColumn[StatusDepth]] = (
 )
 
 
-def _branch(depth: int) -> str:
-    return "  " * (depth - 1) + "└ " if depth else ""
-
-
 TRACE_COLUMNS: Sequence[TableColumn[TraceRow]] = (
     TableColumn(
         "agent", lambda row: f"{'  ' * (row.depth - 1)}{'└ ' if row.depth else ''}{row.agent or row.agent_id}"

@@ -84,11 +84,6 @@ def safe_block(text: str) -> tuple[SafeText, ...]:
     return tuple(lines)
 
 
-def safe_bytes(data: bytes) -> SafeText:
-    r"""Show bytes that should be UTF-8; those that are not appear as `\xff`."""
-    return safe_text(data.decode("utf-8", "backslashreplace"))
-
-
 def shortened(text: str, limit: int) -> SafeText:
     """Show the beginning of a text on one line of at most `limit` characters.
 

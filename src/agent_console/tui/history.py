@@ -46,10 +46,6 @@ class History:
         kept = tuple(one for one in self.samples if sample.at - one.at <= SPAN + GAP)
         return replace(self, samples=(*kept, sample.kept())[-MOST:])
 
-    @property
-    def latest(self) -> Sample | None:
-        return self.samples[-1] if self.samples else None
-
     def rates(self, name: str) -> tuple[Stretch, ...]:
         """How much of a total came in a minute."""
         found = (

@@ -18,7 +18,6 @@ from agent_console.tui.facts import Fact, FactSheet, Heading
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 
-ID_CELLS = 30
 TIME_CELLS = 9
 WORD_CELLS = 16
 LONG_TEXT = 2000
