@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, NullPool, Select, create_engine
+from sqlalchemy import Connection, NullPool, create_engine
 
 from agent_console.database.address import sqlalchemy_url
 from agent_console.domain.approvals import APPROVAL_FILTERS, ApprovalHistoryQuery, ApprovalQuery
@@ -23,6 +23,7 @@ from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
+from tests.support.plans import plan_of
 
 # One worker runs them all, so that the crowd is made once.
 pytestmark = pytest.mark.xdist_group("conversation_filter_plans")
@@ -94,12 +95,6 @@ def caller(fleet: Fleet, role: Role) -> Caller:
     )
 
 
-def explain(connection: Connection, query: Select[tuple[object, ...]]) -> str:
-    compiled = query.compile(connection, compile_kwargs={"render_postcompile": True})
-    found = connection.exec_driver_sql(f"explain (analyze, timing off) {compiled}", dict(compiled.params))
-    return "\n".join(row[0] for row in found)
-
-
 LARGE = r"(?:threads|thread_participants|runs|approvals)"
 
 
@@ -139,7 +134,7 @@ def test_threads(crowd: Fleet, connection: Connection, filter: str, role: Role) 
     )
     who = caller(crowd, role)
 
-    plan = explain(connection, matching_threads(who, query, match, walked_threads(who, query, match)))
+    plan = plan_of(connection, matching_threads(who, query, match, walked_threads(who, query, match)))
 
     assert max(scans(plan)) <= WALKED_AT_MOST, plan
 
@@ -160,7 +155,7 @@ def test_runs(crowd: Fleet, connection: Connection, filter: str, most: int, role
     match = RunMatch(asked, AgentsSaid((), (crowd.agent_id("atlas"),) if asked.unwanted("agent") else ()))
     who = caller(crowd, role)
 
-    plan = explain(connection, wanted_runs(who, query, newest_runs(who, query, None, match), None, match))
+    plan = plan_of(connection, wanted_runs(who, query, newest_runs(who, query, None, match), None, match))
 
     assert max(scans(plan)) <= most, plan
 
@@ -174,7 +169,7 @@ def test_approvals(crowd: Fleet, connection: Connection, filter: str, waits: boo
     who = caller(crowd, Role.OPERATOR)
 
     walk = (waiting if waits else decided)(who, None, match)
-    plan = explain(connection, wanted_approvals(who, query, walk, match, waits=waits))
+    plan = plan_of(connection, wanted_approvals(who, query, walk, match, waits=waits))
 
     few = not waits and filter == "age:<1m"
     assert max(scans(plan)) <= (100 if few else WALKED_AT_MOST), plan

@@ -1,10 +1,10 @@
 """What an explanation and the statistics cost: bounded, however many agents and jobs there are."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, NullPool, TextClause, create_engine, text
+from sqlalchemy import Connection, NullPool, create_engine
 
 from agent_console.database.address import sqlalchemy_url
 from agent_console.domain.explaining import AHEAD_CAP
@@ -17,6 +17,7 @@ from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
 from tests.support.many_agents import add_agents
+from tests.support.plans import plan_of
 
 pytestmark = pytest.mark.xdist_group("plans")
 
@@ -43,12 +44,6 @@ def crowd(templates: TemplateDatabase) -> Iterator[Fleet]:
 def connection(crowd: Fleet) -> Iterator[Connection]:
     with create_engine(sqlalchemy_url(crowd.administration), poolclass=NullPool).connect() as connection:
         yield connection
-
-
-def plan_of(connection: Connection, statement: TextClause, facts: Mapping[str, object]) -> str:
-    asked = {name: facts[name] for name in statement.compile().params}
-    found = connection.execute(text(f"explain (analyze, timing off) {statement.text}"), asked)
-    return "\n".join(row[0] for row in found)
 
 
 def rows_of(plan: str, table: str) -> int:

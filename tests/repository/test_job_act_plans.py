@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy import Connection, NullPool, create_engine
 
 from agent_console.database.address import sqlalchemy_url
 from agent_console.domain.ids import CollectionId
@@ -18,9 +18,9 @@ from agent_console.repository.postgres.job_events import story
 from agent_console.repository.postgres.pausing import HOLDERS
 from agent_console.repository.postgres.retrying import Retry
 from tests.conftest import FLEET_TEMPLATE
-from tests.repository.test_plans import explain, rows_touched
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
+from tests.support.plans import plan_of, rows_touched
 
 # One worker runs them all, so that the crowd is made once.
 pytestmark = pytest.mark.xdist_group("job act plans")
@@ -73,22 +73,21 @@ def test_a_batch_looks_at_so_many_and_no_more(
 ) -> None:
     fleet, connection = crowded
 
-    plan = explain(connection, next_jobs(fleet.team_id(), asked, act, REACH))
+    plan = plan_of(connection, next_jobs(fleet.team_id(), asked, act, REACH))
 
     assert "Seq Scan on jobs" not in plan, plan
     # Those it looks at, in the window and once more where it is filtered.
-    assert rows_touched(plan) <= 2 * states * REACH + 100, plan
+    assert rows_touched(plan, "jobs") <= 2 * states * REACH + 100, plan
 
 
 def test_who_holds_jobs_is_read_from_the_held_ones_alone(crowded: tuple[Fleet, Connection]) -> None:
     fleet, connection = crowded
     facts = {"team_id": fleet.team_id(), "at_most": 500}
 
-    found = connection.execute(text(f"explain (analyze, timing off) {HOLDERS.text}"), facts)
-    plan = "\n".join(row[0] for row in found)
+    plan = plan_of(connection, HOLDERS, facts)
 
     assert "jobs_held_idx" in plan, plan
-    assert rows_touched(plan) <= 10, plan
+    assert rows_touched(plan, "jobs") <= 10, plan
 
 
 @pytest.mark.parametrize("status", ["running", "queued"], ids=["a long story", "a short one"])
@@ -100,7 +99,7 @@ def test_a_page_of_a_story_costs_a_page(crowded: tuple[Fleet, Connection], statu
     assert isinstance(middle, int)
     query = JobEventQuery(job_id=job_id, limit=50, after_seq=middle if deep else None)
 
-    plan = explain(connection, story(fleet.team_id(), query))
+    plan = plan_of(connection, story(fleet.team_id(), query))
 
     assert "job_events_pkey" in plan, plan
     given = re.findall(r"on job_events.*?\(actual[^)]*rows=([\d.]+) loops=(\d+)\)", plan)

@@ -1,10 +1,9 @@
 """What each list costs: served by an index, touching about a page of rows, whatever the table holds."""
 
-import re
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, NullPool, Select, create_engine, text
+from sqlalchemy import Connection, NullPool, create_engine
 
 from agent_console.database.address import sqlalchemy_url
 from agent_console.database.tables import jobs
@@ -19,6 +18,7 @@ from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
+from tests.support.plans import plan_of, rows_touched
 
 # One worker runs them all, so that the crowd is made once.
 pytestmark = pytest.mark.xdist_group("plans")
@@ -45,22 +45,6 @@ def crowded(crowd: Fleet) -> Iterator[tuple[Fleet, Connection]]:
         yield crowd, connection
 
 
-def rows_touched(plan: str) -> int:
-    """Rows that any scan of jobs gave, kept or thrown away."""
-    given = [
-        float(match[1]) * int(match[2])
-        for match in re.finditer(r"on jobs.*?\(actual[^)]*rows=([\d.]+) loops=(\d+)\)", plan)
-    ]
-    removed = [int(match[1]) for match in re.finditer(r"Rows Removed by Filter: (\d+)", plan)]
-    return int(sum(given) + sum(removed))
-
-
-def explain(connection: Connection, query: Select[tuple[object, ...]]) -> str:
-    compiled = query.compile(connection, compile_kwargs={"render_postcompile": True})
-    found = connection.exec_driver_sql(f"explain (analyze, timing off) {compiled}", dict(compiled.params))
-    return "\n".join(row[0] for row in found)
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -81,10 +65,10 @@ def test_a_page_of_jobs_costs_a_page(crowded: tuple[Fleet, Connection], query: J
         assert hasattr(middle, "int")
         query = query.model_copy(update={"after": str(JobId(int=middle.int))})
 
-    plan = explain(connection, with_names(newest_jobs(fleet.team_id(), query).subquery()))
+    plan = plan_of(connection, with_names(newest_jobs(fleet.team_id(), query).subquery()))
 
     assert "Seq Scan on jobs" not in plan, plan
-    assert rows_touched(plan) <= 100 * max(1, len(query.status)), plan
+    assert rows_touched(plan, "jobs") <= 100 * max(1, len(query.status)), plan
 
 
 @pytest.mark.parametrize(
@@ -100,10 +84,10 @@ def test_a_filter_looks_at_a_bounded_stretch_whatever_it_finds(
     match = JobMatch(JOB_FILTERS.read(filter))
 
     walk = walked_jobs(fleet.team_id(), query, match, (jobs.c.team_id, *JOB_COLUMNS))
-    plan = explain(connection, filtered_page(query, match, walk))
+    plan = plan_of(connection, filtered_page(query, match, walk))
 
     assert "Seq Scan on jobs" not in plan, plan
-    assert rows_touched(plan) <= 3 * WALKED_AT_MOST, plan
+    assert rows_touched(plan, "jobs") <= 3 * WALKED_AT_MOST, plan
 
 
 def test_an_age_is_a_stretch_of_an_index(crowded: tuple[Fleet, Connection]) -> None:
@@ -112,17 +96,16 @@ def test_an_age_is_a_stretch_of_an_index(crowded: tuple[Fleet, Connection]) -> N
     match = JobMatch(JOB_FILTERS.read("age:>1h"))
 
     walk = walked_jobs(fleet.team_id(), query, match, (jobs.c.team_id, *JOB_COLUMNS))
-    plan = explain(connection, filtered_page(query, match, walk))
+    plan = plan_of(connection, filtered_page(query, match, walk))
 
     # All jobs of the crowd were made later, by their ids.
-    assert rows_touched(plan) <= 100, plan
+    assert rows_touched(plan, "jobs") <= 100, plan
 
 
 def test_counting_the_queue_never_walks_it(crowded: tuple[Fleet, Connection]) -> None:
     fleet, connection = crowded
     parameters = {"team_id": fleet.team_id()}
 
-    found = connection.execute(text(f"explain (analyze, timing off) {DEPTHS.text}"), parameters)
-    plan = "\n".join(row[0] for row in found)
+    plan = plan_of(connection, DEPTHS, parameters)
 
     assert " on jobs" not in plan, plan

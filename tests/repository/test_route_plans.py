@@ -1,10 +1,9 @@
 """What routes cost to read: served by an index, touching about a page of rows, however large the policy is."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 import pytest
-from sqlalchemy import Connection, NullPool, Select, create_engine, text
+from sqlalchemy import Connection, NullPool, create_engine
 
 from agent_console.database.address import sqlalchemy_url
 from agent_console.domain.ids import AgentId, RouteId
@@ -19,6 +18,7 @@ from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet
 from tests.support.many_agents import NTH_ID, add_agents
+from tests.support.plans import plan_of, rows_touched
 
 # One worker runs them all, so that the crowd is made once.
 pytestmark = pytest.mark.xdist_group("plans")
@@ -71,19 +71,6 @@ def connection(crowd: Fleet) -> Iterator[Connection]:
         yield connection
 
 
-def planned(connection: Connection, query: Select[tuple[object, ...]]) -> str:
-    compiled = query.compile(connection, compile_kwargs={"render_postcompile": True})
-    found = connection.exec_driver_sql(f"explain (analyze, timing off) {compiled}", dict(compiled.params))
-    return "\n".join(row[0] for row in found)
-
-
-def rows_touched(plan: str, table: str) -> int:
-    """Rows that any scan of the table gave, kept or thrown away."""
-    scans = re.finditer(rf" on {table}\w*.*?\(actual[^)]*rows=([\d.]+) loops=(\d+)\)", plan)
-    thrown = re.finditer(r"Rows Removed by (?:Filter|Index Recheck): (\d+)", plan)
-    return int(sum(float(scan[1]) * int(scan[2]) for scan in scans) + sum(int(match[1]) for match in thrown))
-
-
 Filter = tuple[RouteQuery, int | None, int | None]
 
 
@@ -107,7 +94,7 @@ def test_a_page_of_routes_costs_a_page(crowd: Fleet, connection: Connection, ask
         query = query.model_copy(update={"after": str(middle)})
 
     agents: Sequence[AgentId | None] = [None if n is None else nth_agent(n) for n in (of, to)]
-    plan = planned(connection, wanted_routes(crowd.team_id(), query, *agents))
+    plan = plan_of(connection, wanted_routes(crowd.team_id(), query, *agents))
 
     assert "Seq Scan on a2a_routes" not in plan, plan
     assert rows_touched(plan, "a2a_routes") <= 2 * PAGE, plan
@@ -116,7 +103,7 @@ def test_a_page_of_routes_costs_a_page(crowd: Fleet, connection: Connection, ask
 def test_a_page_of_a_long_history_costs_a_page(crowd: Fleet, connection: Connection) -> None:
     whole = versions(crowd.team_id(), nth_agent(1), nth_agent(2))
 
-    plan = planned(connection, whole.limit(PAGE))
+    plan = plan_of(connection, whole.limit(PAGE))
 
     assert rows_touched(plan, "a2a_route_versions") <= PAGE, plan
 
@@ -124,16 +111,15 @@ def test_a_page_of_a_long_history_costs_a_page(crowd: Fleet, connection: Connect
 def test_the_last_version_of_a_pair_is_one_look(crowd: Fleet, connection: Connection) -> None:
     facts = {"team_id": crowd.team_id(), "of": [nth_agent(1)] * 2, "to": [nth_agent(2), nth_agent(3)]}
 
-    found = connection.execute(text(f"explain (analyze, timing off) {LAST_VERSIONS.text}"), facts)
-    plan = "\n".join(row[0] for row in found)
+    plan = plan_of(connection, LAST_VERSIONS, facts)
 
     assert rows_touched(plan, "a2a_route_versions") <= 2, plan
 
 
 def test_the_matrix_reads_its_agents_and_the_routes_among_them(crowd: Fleet, connection: Connection) -> None:
-    names = planned(connection, wanted_agents(crowd.team_id(), MatrixQuery(after="n2")))
+    names = plan_of(connection, wanted_agents(crowd.team_id(), MatrixQuery(after="n2")))
     chosen = [nth_agent(n) for n in range(1, 41)]
-    cells = planned(connection, wanted_cells(crowd.team_id(), chosen))
+    cells = plan_of(connection, wanted_cells(crowd.team_id(), chosen))
 
     assert rows_touched(names, "agents") <= 2 * PAGE, names
     assert "Sort" not in names, names
@@ -145,7 +131,6 @@ def test_the_matrix_reads_its_agents_and_the_routes_among_them(crowd: Fleet, con
 def test_a_replay_reads_no_more_than_it_replays(crowd: Fleet, connection: Connection) -> None:
     facts = {"team_id": crowd.team_id()}
 
-    found = connection.execute(text(f"explain (analyze, timing off) {RECORDED.text}"), facts)
-    plan = "\n".join(row[0] for row in found)
+    plan = plan_of(connection, RECORDED, facts)
 
     assert rows_touched(plan, "audit_log") <= REPLAYED_MOST + 1, plan

@@ -1,11 +1,10 @@
 """What lists and look-ups of runs and approvals cost: an index each, and a bound, whatever the tables hold."""
 
-import re
 from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, NullPool, Select, create_engine, select, text
+from sqlalchemy import Connection, NullPool, create_engine, select, text
 
 from agent_console.database.address import sqlalchemy_url
 from agent_console.domain.approvals import ApprovalHistoryQuery, ApprovalQuery
@@ -24,6 +23,7 @@ from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.conversations import add_thread
 from tests.support.fleet import Fleet
+from tests.support.plans import plan_of, rows_touched
 
 # One worker runs them all, so that the crowd is made once.
 pytestmark = pytest.mark.xdist_group("run_plans")
@@ -80,19 +80,6 @@ def caller(fleet: Fleet, role: Role) -> Caller:
     )
 
 
-def explain(connection: Connection, query: Select[tuple[object, ...]]) -> str:
-    compiled = query.compile(connection, compile_kwargs={"render_postcompile": True})
-    found = connection.exec_driver_sql(f"explain (analyze, timing off) {compiled}", dict(compiled.params))
-    return "\n".join(row[0] for row in found)
-
-
-def most_touched(plan: str) -> int:
-    """Rows that the scans of the two large tables gave or threw away."""
-    given = re.findall(r"(?:on runs|on approvals)\b.*?\(actual[^)]*rows=([\d.]+) loops=(\d+)\)", plan)
-    removed = re.findall(r"Rows Removed by Filter: (\d+)", plan)
-    return int(sum(float(rows) * int(loops) for rows, loops in given) + sum(map(int, removed)))
-
-
 def thread_of(fleet: Fleet) -> ThreadId:
     found = fleet.one("select thread_id from runs limit 1")
     assert isinstance(found, UUID)
@@ -112,11 +99,11 @@ def test_a_page_of_runs_has_an_upper_bound(crowd: Fleet, connection: Connection,
     }[kind]
     walk = newest_runs(caller(crowd, role), query, query.thread_id)
 
-    plan = explain(connection, wanted_runs(caller(crowd, role), query, walk, query.thread_id))
+    plan = plan_of(connection, wanted_runs(caller(crowd, role), query, walk, query.thread_id))
 
     assert "Seq Scan on runs" not in plan, plan
     little = role is Role.ADMIN and kind != "thread"
-    assert most_touched(plan) <= (200 if little else 3 * WALKED_AT_MOST), plan
+    assert rows_touched(plan, "runs", "approvals") <= (200 if little else 3 * WALKED_AT_MOST), plan
 
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.OPERATOR])
@@ -127,10 +114,10 @@ def test_a_page_of_approvals_has_an_upper_bound(
     query = ApprovalQuery() if waits else ApprovalHistoryQuery()
     walk = (waiting if waits else decided)(caller(crowd, role), None)
 
-    plan = explain(connection, wanted_approvals(caller(crowd, role), query, walk, waits=waits))
+    plan = plan_of(connection, wanted_approvals(caller(crowd, role), query, walk, waits=waits))
 
     assert "Seq Scan on approvals" not in plan, plan
-    assert most_touched(plan) <= (200 if role is Role.ADMIN else 3 * WALKED_AT_MOST), plan
+    assert rows_touched(plan, "runs", "approvals") <= (200 if role is Role.ADMIN else 3 * WALKED_AT_MOST), plan
 
 
 def test_a_trace_reads_its_own_runs_and_nothing_else(crowd: Fleet, connection: Connection) -> None:
@@ -139,9 +126,9 @@ def test_a_trace_reads_its_own_runs_and_nothing_else(crowd: Fleet, connection: C
     ana = caller(crowd, Role.ADMIN)
 
     parts = [part(ana, trace_id).subquery() for part in (runs_of_trace, waits_of_trace)]
-    plans = [explain(connection, select(part)) for part in parts]
+    plans = [plan_of(connection, select(part)) for part in parts]
 
-    assert max(map(most_touched, plans)) <= 2, plans
+    assert max(rows_touched(plan, "runs", "approvals") for plan in plans) <= 2, plans
     assert "runs_trace_idx" in plans[0]
     assert "approvals_trace_idx" in plans[1]
 
@@ -157,4 +144,4 @@ def test_a_round_of_a_duty_with_nothing_to_do_reads_next_to_nothing(
     found = connection.execute(text(f"explain (analyze, timing off) {duty}"))
 
     plan = "\n".join(row[0] for row in found)
-    assert most_touched(plan) <= 2, plan
+    assert rows_touched(plan, "runs", "approvals") <= 2, plan

@@ -22,22 +22,8 @@ from agent_console.server.bad_credentials import (
     BadCredentials,
     counted_address,
 )
+from tests.server.clock import Clock
 from tests.support.fleet import Fleet
-
-
-class Clock:
-    """Time that passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

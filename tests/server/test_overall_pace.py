@@ -12,25 +12,11 @@ from agent_console.repository.postgres.repository import Backend
 from agent_console.server.allowed import Allowed
 from agent_console.server.app import build_app
 from agent_console.server.overall_pace import Buckets
+from tests.server.clock import Clock
 from tests.server.stage import calling
 from tests.support.fleet import Fleet
 
 LIMITED = "select actor_type, decision, metadata from audit_log where action = 'auth.rate_limited' order by seq"
-
-
-class Clock:
-    """Time that passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 def test_a_bucket_holds_a_minute_and_fills_as_time_passes(clock: Clock) -> None:

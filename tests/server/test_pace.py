@@ -17,25 +17,11 @@ from agent_console.repository.operations.presence import HEARTBEAT_SEND
 from agent_console.repository.postgres.repository import Backend
 from agent_console.server.app import build_app
 from agent_console.server.pace import WINDOW_SECONDS, Pace, TooOften
+from tests.server.clock import Clock
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
 
 HEARTBEATS = 60
-
-
-class Clock:
-    """Time that passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
