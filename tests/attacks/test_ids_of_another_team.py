@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field
 
 import pytest
 
-from agent_console.domain.ids import ThreadId
+from agent_console.domain.ids import Id, ThreadId
 from agent_console.domain.jobs import NewJob
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.port import REFETCH, Change, Topic
@@ -42,15 +42,23 @@ class Asking:
     _valid: dict[str, Values] = field(default_factory=dict)
 
     async def about(self, asked: IdField, who: str) -> None:
-        caller = await self.teams.caller(who)
-        of_nothing = await answer(caller, asked, await self.values(asked), asked.kind.new())
-        if asked.operation.changes and not is_refusal(of_nothing):
-            self._valid.clear()
-        of_hidden = await answer(caller, asked, await self.values(asked), self.hidden[asked.kind.prefix])
+        of_nothing = await self.answer(asked, who, asked.kind.new())
+        of_hidden = await self.answer(asked, who, self.hidden[asked.kind.prefix])
         if of_nothing != of_hidden:
             self.told_apart.append(f"{who}: {asked.name}\n  {of_nothing}\n  {of_hidden}")
         if was_not_read(of_nothing):
             self.unread.add(f"{who}: {asked.name}")
+
+    async def answer(
+        self, asked: IdField, who: str, id_: Id, looking_on: AbstractContextManager[object] | None = None
+    ) -> str:
+        """All that is heard; whoever looks on sees the asking alone. What was done may have used something up."""
+        caller, values = await self.teams.caller(who), await self.values(asked)
+        with looking_on or nullcontext():
+            heard = await answer(caller, asked, values, id_)
+        if asked.operation.changes and not is_refusal(heard):
+            self._valid.clear()
+        return heard
 
     async def values(self, asked: IdField) -> Values:
         """Making an example costs more than asking, and who is refused has used nothing up."""
