@@ -6,28 +6,36 @@ from itertools import count
 
 from agent_console.domain.agent_changes import AgentRenaming, AgentRevocation
 from agent_console.domain.agents import AgentAsked
-from agent_console.domain.approvals import Approving, Rejecting
+from agent_console.domain.approvals import ApprovalBrief, Approving, Rejecting
 from agent_console.domain.collections import NewCollection
 from agent_console.domain.job_acts import JobCancelling
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.kinds import RoutePolicy, StorageKind
 from agent_console.domain.messages import NewMessage
+from agent_console.domain.permissions import Role
 from agent_console.domain.registration import AgentRegistration
 from agent_console.domain.routes import RouteEdit
 from agent_console.domain.threads import ThreadAsked
-from agent_console.domain.tokens import NewRegistrationToken
+from agent_console.domain.tokens import NewRegistrationToken, RegistrationTokenAsked
+from agent_console.domain.users import NewUser, UserRole
 from agent_console.domain.working import Assignment, Claim, Claimed, JobDone
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.operations.agents import AGENTS_DELETE, AGENTS_RENAME, AGENTS_REVOKE
 from agent_console.repository.operations.approvals import APPROVALS_APPROVE, APPROVALS_REJECT
-from agent_console.repository.operations.credentials import AGENTS_REGISTER, REGISTRATION_TOKENS_MINT
+from agent_console.repository.operations.credentials import (
+    AGENTS_REGISTER,
+    REGISTRATION_TOKENS_MINT,
+    REGISTRATION_TOKENS_REVOKE,
+)
 from agent_console.repository.operations.job_acts import JOBS_CANCEL
 from agent_console.repository.operations.messages import MESSAGES_POST
+from agent_console.repository.operations.people import USERS_CREATE, USERS_SET_ROLE
 from agent_console.repository.operations.routes import ROUTES_PUT
 from agent_console.repository.operations.storage import COLLECTIONS_CREATE
 from agent_console.repository.operations.threads import THREADS_ARCHIVE
 from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_COMPLETE
 from agent_console.repository.port import Repository
+from agent_console.repository.postgres.duty_approvals import end_due_approvals
 from agent_console.repository.postgres.duty_queue import tend_jobs
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
@@ -38,6 +46,7 @@ from tests.support.conversations import add_thread, let_in
 from tests.support.fleet import Fleet
 
 ANA, OLE = "ana@example.com", "ole@example.com"
+IS_OVER_AT_ONCE = "update approvals set expires_at = clock_timestamp() + interval '15 milliseconds' where id = %s"
 LEASE_IS_OVER = "update jobs set lease_expires_at = now(), look_at = now() where id = %s"
 
 
@@ -90,18 +99,78 @@ class Ground:
             await backend.close()
 
 
-async def approve_and_reject(ground: Ground) -> Pair:
+@dataclass(frozen=True)
+class Request:
+    """What waits for a person, and between whom."""
+
+    waits: ApprovalBrief
+    from_agent: AddedAgent
+    to_agent: AddedAgent
+
+    def yes(self, who: Repository) -> Callable[[], Awaitable[object]]:
+        asked = Approving(approval_id=self.waits.id, digest_seen=self.waits.digest)
+        return lambda: who.call(APPROVALS_APPROVE, asked)
+
+    def no(self, who: Repository) -> Callable[[], Awaitable[object]]:
+        asked = Rejecting(approval_id=self.waits.id, digest_seen=self.waits.digest, reason="not now")
+        return lambda: who.call(APPROVALS_REJECT, asked)
+
+
+async def request(ground: Ground) -> Request:
     asker, asked = ground.agent(), ground.agent()
     thread_id = add_thread(ground.fleet, ANA, visibility="shared")
     let_in(ground.fleet, thread_id, asker.name, write=True)
     add_route(ground.fleet, asker.name, asked.name, "requires_human_approval")
     waits = (await asks(ground.caller(0, asker), ground.fleet, thread_id, asked.name)).approval
     assert waits is not None
-    yes = Approving(approval_id=waits.id, digest_seen=waits.digest)
-    no = Rejecting(approval_id=waits.id, digest_seen=waits.digest, reason="not now")
+    return Request(waits, asker, asked)
+
+
+async def approve_and_reject(ground: Ground) -> Pair:
+    asked = await request(ground)
+    return Pair(asked.yes(ground.person(0)), asked.no(ground.person(1, OLE)))
+
+
+async def approve_twice(ground: Ground) -> Pair:
+    asked = await request(ground)
+    return Pair(asked.yes(ground.person(0)), asked.yes(ground.person(1, OLE)))
+
+
+async def expire_and_approve(ground: Ground) -> Pair:
+    asked = await request(ground)
+    ground.fleet.execute(IS_OVER_AT_ONCE, asked.waits.id)
     return Pair(
-        lambda: ground.person(0).call(APPROVALS_APPROVE, yes),
-        lambda: ground.person(1, OLE).call(APPROVALS_REJECT, no),
+        lambda: end_due_approvals(ground.backends[0]),
+        asked.yes(ground.person(1)),
+        winners=(0, 1, 2),
+    )
+
+
+async def close_and_approve(ground: Ground) -> Pair:
+    """Whoever closes the way ends what waits for it, or comes when it was approved."""
+    asked = await request(ground)
+    closed = RouteEdit(
+        from_agent=asked.from_agent.name,
+        to_agent=asked.to_agent.name,
+        policy=RoutePolicy.BLOCKED,
+        base_version=1,
+    )
+    return Pair(
+        lambda: ground.person(0).call(ROUTES_PUT, closed),
+        asked.yes(ground.person(1)),
+        winners=(1, 2),
+    )
+
+
+async def demote_and_approve(ground: Ground) -> Pair:
+    asked, name = await request(ground), ground.new("person")
+    admin = ground.person(0)
+    made = await admin.call(USERS_CREATE, NewUser(full_name=name, email=f"{name}@example.com", role=Role.OPERATOR))
+    viewer = UserRole(user_id=made.id, role=Role.VIEWER)
+    return Pair(
+        lambda: admin.call(USERS_SET_ROLE, viewer),
+        asked.yes(ground.person(1, f"{name}@example.com")),
+        winners=(1, 2),
     )
 
 
@@ -114,6 +183,16 @@ async def register_twice(ground: Ground) -> Pair:
         return lambda: ground.person(process).call(AGENTS_REGISTER, asked)
 
     return Pair(registers(0), registers(1))
+
+
+async def revoke_token_and_register(ground: Ground) -> Pair:
+    minted = await ground.person(0).call(REGISTRATION_TOKENS_MINT, NewRegistrationToken())
+    name = ground.new("registered")
+    asked = AgentRegistration(token=minted.secret, nonce=name.ljust(16, "-"), name=name)
+    return Pair(
+        lambda: ground.person(0).call(REGISTRATION_TOKENS_REVOKE, RegistrationTokenAsked(token_id=minted.id)),
+        lambda: ground.person(1).call(AGENTS_REGISTER, asked),
+    )
 
 
 async def claim_one_job(ground: Ground) -> Pair:
@@ -225,7 +304,12 @@ async def lose_and_complete(ground: Ground) -> Pair:
 
 PAIRS: dict[str, Callable[[Ground], Awaitable[Pair]]] = {
     "approve against reject": approve_and_reject,
+    "two who approve": approve_twice,
+    "expiry against approve": expire_and_approve,
+    "closing a route against approve": close_and_approve,
+    "demotion against approve": demote_and_approve,
     "one token, two agents": register_twice,
+    "revoking a token against registering": revoke_token_and_register,
     "one job, two claims": claim_one_job,
     "two edits of a route": edit_one_route,
     "two makers of a route": make_one_route,

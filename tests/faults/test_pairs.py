@@ -21,19 +21,31 @@ from tests.support.fleet import Fleet
 EXAMPLES = 400 if PROVING else 3
 MOST_STEPS = 60
 
-# Written down when it is committed: by then the thread must still be open.
-WATCH_ARCHIVED = """
-    create table too_late (id uuid);
+# Looked at when it is committed: by then nobody may have taken away what it was allowed by.
+WATCH = """
+    create table too_late (what text);
     create function note_too_late() returns trigger language plpgsql security definer as $$
     begin
-        if exists (select from threads t where t.team_id = new.team_id and t.id = new.thread_id
-                                           and t.archived_at is not null) then
-            insert into too_late values (new.id);
-        end if;
+        insert into too_late
+        select 'said in an archived thread' from threads t
+         where tg_table_name = 'messages' and t.team_id = new.team_id
+           and t.id = (to_jsonb(new) ->> 'thread_id')::uuid and t.archived_at is not null
+        union all
+        select 'approved on a closed route' from a2a_routes r
+         where tg_table_name = 'approvals' and r.team_id = new.team_id and r.policy = 'blocked'
+           and r.from_agent_id = (to_jsonb(new) ->> 'from_agent_id')::uuid
+           and r.to_agent_id = (to_jsonb(new) ->> 'to_agent_id')::uuid
+        union all
+        select 'approved by who may not' from users u
+         where tg_table_name = 'approvals' and u.team_id = new.team_id
+           and u.id = (to_jsonb(new) ->> 'decided_by_user_id')::uuid
+           and (u.role not in ('operator', 'admin') or not u.is_active);
         return null;
     end $$;
     create constraint trigger too_late after insert on messages deferrable initially deferred
         for each row execute function note_too_late();
+    create constraint trigger too_late after update on approvals deferrable initially deferred
+        for each row when (new.state = 'approved') execute function note_too_late();
 """
 NEVER = {
     "decided twice": DECIDED_TWICE,
@@ -41,7 +53,10 @@ NEVER = {
     "ended twice": ENDED_TWICE,
     "two results": RESULTS_TWICE,
     "two owners": TWO_OWNERS,
-    "said in an archived thread": "select count(*) from too_late",
+    "done too late": "select count(*) from too_late",
+    "approved after its time": """
+        select count(*) from approvals where state = 'approved' and decided_at >= expires_at
+    """,
     "held by a revoked agent": """
         select count(*) from jobs j join agents a on a.team_id = j.team_id and a.id = j.agent_id
          where j.status in ('assigned', 'running') and a.revoked_at is not null
@@ -55,6 +70,13 @@ NEVER = {
          where r.created_by_user_id is not null
            and r.version <> (select count(*) from a2a_route_versions v
                               where v.team_id = r.team_id and v.route_id = r.id)
+    """,
+    "one key, two jobs": """
+        select count(*) from (select from jobs where idempotency_key is not null
+                               group by team_id, idempotency_key having count(*) > 1) as twice
+    """,
+    "a token that was used and revoked": """
+        select count(*) from registration_tokens where is_used and revoked_at is not null
     """,
     "a token used twice": """
         select count(*) from (select from audit_log where action = 'agent.register'
@@ -73,7 +95,7 @@ def runner() -> Iterator[asyncio.Runner]:
 def ground(fleet: Fleet, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     monkeypatch.setenv("AGENT_CONSOLE_SERVER_KEY", "A" * 43)
     fleet.execute(EMPTY)
-    fleet.execute(WATCH_ARCHIVED)
+    fleet.execute(WATCH)
 
     async def made() -> Ground:
         return Ground(fleet)
