@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent_console.agent.held import HeldJob, Stop
-from agent_console.agent.line import Line, is_passing
+from agent_console.agent.line import AWAY, Line, is_passing
 from agent_console.agent.outcome import Handler
 from agent_console.agent.pace import Pace
 from agent_console.agent.signals import heeding
 from agent_console.agent.tracing import Traced, job_spans, untraced
-from agent_console.agent.work import JobAtWork
+from agent_console.agent.unknown import UnknownJobs
+from agent_console.agent.work import JobAtWork, NextJob
 from agent_console.domain.errors import ConsoleError, Invalid
 from agent_console.domain.ids import JobId
 from agent_console.domain.presence import CommandName, Heartbeat, HeartbeatAnswer
@@ -77,6 +78,7 @@ class Agent:
         self._handlers: dict[str | None, Handler] = {}
         self._traced: Traced = untraced
         self._jobs: dict[JobAtWork, asyncio.Task[None]] = {}
+        self._unknown = UnknownJobs(pace)
         self._changed, self._leaving, self._at_once = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     def handle(self, job_type: str | None = None) -> Callable[[AnyHandler], AnyHandler]:
@@ -127,6 +129,7 @@ class Agent:
         beating = asyncio.create_task(self._beat(line))
         claiming = asyncio.create_task(self._claim_jobs(line))
         leaving = asyncio.create_task(self._leaving.wait())
+        looking = asyncio.create_task(self._unknown.look(line))
         try:
             await asyncio.wait({beating, claiming, leaving}, return_when=asyncio.FIRST_COMPLETED)
             for failed in (beating, claiming):
@@ -134,7 +137,7 @@ class Agent:
                     failed.result()
             await self._finish(claiming)
         finally:
-            await self._end_all(beating, claiming, leaving)
+            await self._end_all(beating, claiming, leaving, looking)
             await self._disconnect(line)
 
     async def _finish(self, claiming: asyncio.Task[None]) -> None:
@@ -224,6 +227,8 @@ class Agent:
             except ConsoleError as error:
                 if not is_passing(error):
                     raise
+                if isinstance(error, AWAY):
+                    self._unknown.lost_answer()
                 await self._pause(line.seconds_until_again(error, tries))
                 tries += 1
                 continue
@@ -261,6 +266,7 @@ class Agent:
         if self._leaving.is_set():
             return
         for assignment in claimed.jobs:
+            self._unknown.begins(assignment)
             work = self._work_on(assignment, line)
             self._jobs[work] = asyncio.create_task(self._run(work, line))
             log.info("%s begins: %s, attempt %d", assignment.id, assignment.type, assignment.attempt)
@@ -270,13 +276,15 @@ class Agent:
     def _work_on(self, assignment: Assignment, line: Line) -> JobAtWork:
         handler = self._handlers.get(assignment.type) or self._handlers[None]
         held = HeldJob(assignment, line, self._pace, self._lease_seconds)
-        return JobAtWork(held, self._traced(handler), self._grace, self._next_wanted)
+        asks = NextJob(self._next_wanted, self._unknown.lost_answer)
+        return JobAtWork(held, self._traced(handler), self._grace, asks)
 
     async def _run(self, work: JobAtWork, line: Line) -> None:
         try:
             following = await work.run()
         finally:
             del self._jobs[work]
+            self._unknown.ends(work.held.assignment)
             self._changed.set()
         if following is not None:
             self._begin(following, line)

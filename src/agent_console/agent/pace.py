@@ -23,6 +23,10 @@ class Pace:
     batch_seconds: float = 0.3
     retry_seconds: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
     """Between tries while the server is away; the last one goes on, and is short enough to be back within 30 s."""
+    unsure_seconds: float = 45.0
+    """After a lost answer: a server goes on with a claim for up to a quarter of a minute, and then it is seen."""
+    silent_seconds: float = 15.0
+    """So long a job must be unknown and its lease not renewed; a busy agent beats more often than that."""
     last_seconds: float = 2.0
     """What is left after the grace of an agent that leaves: to stop, and to say the last words."""
 

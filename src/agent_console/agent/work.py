@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from agent_console.agent.held import HeldJob, Stop
 from agent_console.agent.job import JobContext
@@ -25,7 +26,13 @@ from agent_console.repository.operations.working import JOBS_ACKNOWLEDGE, JOBS_C
 
 log = logging.getLogger("agent_console.agent")
 
-WantsNext = Callable[[], ClaimWanted | None]
+
+@dataclass(frozen=True)
+class NextJob:
+    """What is wanted with the end of a job, and who is told when nobody knows whether it came."""
+
+    wanted: Callable[[], ClaimWanted | None]
+    lost_answer: Callable[[], None]
 
 
 class JobAtWork:
@@ -34,11 +41,11 @@ class JobAtWork:
     `grace` is how long a handler that was asked to stop may go on before it is cancelled.
     """
 
-    def __init__(self, held: HeldJob, handler: Handler, grace: float, wants_next: WantsNext) -> None:
+    def __init__(self, held: HeldJob, handler: Handler, grace: float, next_job: NextJob) -> None:
         self.held = held
         self._handler = handler
         self._grace = grace
-        self._wants_next = wants_next
+        self._next_job = next_job
         self._handling: asyncio.Task[Outcome | None] | None = None
 
     async def run(self) -> Claimed | None:
@@ -133,7 +140,10 @@ class JobAtWork:
         def told() -> Asked:
             nonlocal tries
             tries += 1
-            return request(self._wants_next() if tries == 1 else None)
+            if tries > 1:
+                self._next_job.lost_answer()
+                return request(None)
+            return request(self._next_job.wanted())
 
         ended = await self.held.line.insist(operation, told)
         log.info("%s ended: %s", self.held.id, ended.status.value)

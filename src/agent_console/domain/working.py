@@ -118,6 +118,21 @@ class Claimed(Record):
         return self.jobs[0] if self.jobs else None
 
 
+class JobHeld(Record):
+    """A job as it stands with its agent, without what there is to do."""
+
+    id: JobId
+    type: str
+    status: JobStatus
+    attempt: int
+    assigned_at: Instant
+    lease_expires_at: Instant
+
+
+class JobsHeld(Record):
+    jobs: tuple[JobHeld, ...] = Field(description="Yours just now, the oldest first.")
+
+
 class HeldJob(Request):
     job_id: JobId
     attempt: int = Field(ge=1, description="The attempt you were given with the job.")

@@ -2,6 +2,7 @@
 
 from agent_console.domain.audit import audit_action
 from agent_console.domain.permissions import Permission
+from agent_console.domain.records import Nothing
 from agent_console.domain.working import (
     WAIT_SECONDS,
     CancelAcknowledged,
@@ -13,6 +14,7 @@ from agent_console.domain.working import (
     JobLines,
     JobProgress,
     JobRenewal,
+    JobsHeld,
     JobStart,
     Lease,
     Reported,
@@ -33,6 +35,16 @@ CLAIMS_TAKE = Operation(
     writes=True,
     waits_seconds=WAIT_SECONDS,
     per_minute=120,
+)
+
+CLAIMS_HELD = Operation(
+    name="claims.held",
+    summary="The jobs you hold, also those of a claim whose answer was lost.",
+    verb=Verb.GET,
+    path="/v1/claims",
+    request=Nothing,
+    answer=JobsHeld,
+    permission=Permission.ACT_AS_AGENT,
 )
 
 
@@ -63,6 +75,7 @@ NOUNS = {"claims": "Taking jobs, as an agent does."}
 
 WORKING: tuple[AnyOperation, ...] = (
     CLAIMS_TAKE,
+    CLAIMS_HELD,
     JOBS_START,
     JOBS_RENEW,
     JOBS_PROGRESS,

@@ -28,6 +28,7 @@ from agent_console.repository.postgres import (
     disconnect,
     duty_lists,
     explaining,
+    holding,
     hosted,
     job_acts,
     job_events,
