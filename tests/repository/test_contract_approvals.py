@@ -46,6 +46,7 @@ from tests.support.asking import (
 )
 from tests.support.conversations import add_thread, let_in
 from tests.support.fleet import Fleet
+from tests.support.locks import somebody_waits_for_a_lock
 
 MADE = ("runs", "messages where author_type <> 'system'", "jobs where run_id is not null")
 WORDS = "Delete the old builds. \u202e[/]"
@@ -217,15 +218,6 @@ async def test_who_is_demoted_while_deciding_does_not_slip_through(
     with pytest.raises(Forbidden, match="decide_approvals"):
         await deciding
     assert fleet.one("select state from approvals") == "pending"
-
-
-async def somebody_waits_for_a_lock(fleet: Fleet) -> None:
-    ours = "datname = current_database() and wait_event_type = 'Lock'"
-    for _ in range(1000):
-        if fleet.one(f"select count(*) from pg_stat_activity where {ours}"):
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("nobody waits")
 
 
 async def test_what_expires_while_it_is_decided_has_expired(

@@ -10,11 +10,12 @@ from agent_console.domain.ids import ThreadId
 from agent_console.domain.states import ApprovalState
 from agent_console.repository.operations.approvals import APPROVALS_APPROVE, APPROVALS_REJECT
 from agent_console.repository.port import REFETCH, Change, Topic
-from tests.repository.test_contract_approvals import MADE, no, read, somebody_waits_for_a_lock, waiting, yes
+from tests.repository.test_contract_approvals import MADE, no, read, waiting, yes
 from tests.repository.test_contract_changes import heard_until, next_of, told
 from tests.support.asking import ANA, OLE, Callers, add_route, count, set_policy, started, trail
 from tests.support.conversations import add_thread, let_in
 from tests.support.fleet import Fleet
+from tests.support.locks import somebody_waits_for_a_lock
 
 SOON = 30.0
 

@@ -23,10 +23,7 @@ from agent_console.repository.operations.threads import (
 from tests.repository.conftest import VIEWER, OpenRepository
 from tests.support.conversations import OTHER, add_person, add_thread, let_in
 from tests.support.fleet import Fleet
-
-WAITING_FOR_LOCKS = (
-    "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-)
+from tests.support.locks import somebody_waits_for_a_lock
 
 
 @pytest.mark.rule("R002-134")
@@ -47,10 +44,7 @@ async def test_rights_that_end_while_somebody_waits_for_the_thread_have_ended(
         holding.execute("select from threads where id = %s for no key update", (thread_id,))
         holding.execute("delete from thread_participants where id = %s", (mia,))
         calls = [asyncio.create_task(other.call(operation, request)) for operation, request in waiting]
-        for _ in range(1000):
-            if fleet.one(WAITING_FOR_LOCKS) == len(calls):
-                break
-            await asyncio.sleep(0.01)
+        await somebody_waits_for_a_lock(fleet, len(calls))
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
 
     assert [type(outcome) for outcome in outcomes] == [NotFound] * len(calls)
