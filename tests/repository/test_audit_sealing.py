@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from agent_console.domain.audit_proof import DamageKind, Verification, Verified
+from agent_console.domain.audit_proof import Verification, Verified
 from agent_console.domain.ids import TeamId
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
 from agent_console.repository.postgres.identify import by_name
@@ -142,43 +142,6 @@ async def test_sealing_catches_up_in_batches(
 
     assert sealed == 5
     assert (await verified(backend)).position == 5
-
-
-async def test_a_trail_restored_into_another_cluster_is_sealed_on(fleet: Fleet, backend: Backend) -> None:
-    """There transactions are counted anew: those of the old cluster are still to come."""
-    team_id = fleet.team_id()
-    old = [act(fleet) for _ in range(3)]
-    fleet.execute("set session_replication_role = replica")
-    fleet.execute("update audit_log set xid = (xid::text::bigint + 1000000000)::text::xid8")
-    fleet.execute("set session_replication_role = origin")
-    fleet.execute(
-        "insert into audit_heads (team_id, position, hash, audit_xid, audit_seq, highest_seq)"
-        " values (%s, 0, %s, '1000000000', 0, 0)",
-        *(team_id, bytes(32)),
-    )
-    before = seal(fleet, at_most=2)
-    new = [act(fleet) for _ in range(2)]
-
-    rounds = [await SEAL_ACTS.round(backend) for _ in range(3)]
-
-    assert (before, rounds) == (2, [1, 2, 0])
-    assert [row[1] for row in fleet.execute(CHAIN, team_id)] == old + new
-    assert (await verified(backend)).damage is None
-
-
-async def test_an_act_slipped_in_between_sealed_ones_is_found_after_a_move_too(
-    fleet: Fleet, backend: Backend
-) -> None:
-    await test_a_trail_restored_into_another_cluster_is_sealed_on(fleet, backend)
-    slipped = act(fleet)
-    fleet.execute("set session_replication_role = replica")
-    fleet.execute("update audit_log set xid = '7' where id = %s", slipped)
-    fleet.execute("set session_replication_role = origin")
-
-    found = (await verified(backend)).damage
-
-    assert found is not None
-    assert (found.kind, found.audit_id) == (DamageKind.INSERTED, slipped)
 
 
 async def test_an_old_month_is_sealed_like_any_other(fleet: Fleet, backend: Backend) -> None:

@@ -16,8 +16,6 @@ from tests.support.locks import somebody_waits_for_a_lock
 from tests.support.trail import act, seal
 
 TURN = "select pg_advisory_lock(hashtext('agent_console.duties'), hashtext('seals'))"
-OTHER_CLUSTER = 5_000
-"""So many transactions is the cluster that a trail came from ahead of this one."""
 
 
 @pytest.fixture
@@ -124,38 +122,3 @@ async def test_what_an_older_transaction_may_still_come_before_is_not_yet_to_be_
             assert await SEAL_ACTS.round(backend) == 0
 
     assert await SEAL_ACTS.round(backend) == 1
-
-
-async def test_a_restored_trail_is_not_sealed_twice_when_its_transactions_come_round_again(
-    fleet: Fleet, backend: Backend
-) -> None:
-    """The cluster it was moved to counts up to the numbers that its old acts bear."""
-    for _ in range(3):
-        act(fleet)
-    moved_from_another_cluster(fleet)
-    assert [await SEAL_ACTS.round(backend) for _ in range(2)] == [3, 0]
-    act(fleet)
-    assert await SEAL_ACTS.round(backend) == 1
-
-    fleet.execute(f"""
-        do $$ begin
-            for _ in 1 .. {OTHER_CLUSTER} loop perform pg_current_xact_id(); commit; end loop;
-        end $$
-    """)
-    passed = "select max(xid) < pg_snapshot_xmin(pg_current_snapshot()) from audit_log"
-    assert fleet.one(passed), "the old numbers lie in the past now"
-
-    with another_at_it(fleet):
-        assert await SEAL_ACTS.round(backend) == 0
-    assert seal(fleet) == 0
-
-
-def moved_from_another_cluster(fleet: Fleet) -> None:
-    fleet.execute("set session_replication_role = replica")
-    fleet.execute(f"update audit_log set xid = (xid::text::bigint + {OTHER_CLUSTER})::text::xid8")
-    fleet.execute("set session_replication_role = origin")
-    fleet.execute(
-        "insert into audit_heads (team_id, position, hash, audit_xid, audit_seq, highest_seq)"
-        " select %s, 0, %s, min(xid), 0, 0 from audit_log",
-        *(fleet.team_id(), bytes(32)),
-    )

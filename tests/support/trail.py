@@ -59,6 +59,20 @@ def seal(fleet: Fleet, team_id: TeamId | None = None, at_most: int = 10_000) -> 
     return sealed
 
 
+def moved_from_another_cluster(fleet: Fleet, ahead: int = 5_000) -> None:
+    """What is not sealed yet was written in a cluster that is so many transactions ahead of this one."""
+    unsealed = "where seq > coalesce((select highest_seq from audit_heads), 0)"
+    fleet.execute("set session_replication_role = replica")
+    fleet.execute(f"update audit_log set xid = (xid::text::bigint + {ahead})::text::xid8 {unsealed}")
+    fleet.execute("set session_replication_role = origin")
+    fleet.execute(
+        f"insert into audit_heads (team_id, position, hash, audit_xid, audit_seq, highest_seq)"
+        f" select %s, 0, %s, min(xid), 0, 0 from audit_log {unsealed}"
+        " on conflict (team_id) do update set audit_xid = excluded.audit_xid, audit_seq = 0",
+        *(fleet.team_id(), bytes(32)),
+    )
+
+
 def _id(made: object) -> AuditId:
     assert isinstance(made, UUID)
     return AuditId.of(made)

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.domain.audit_proof import Damage, DamageKind
 from agent_console.domain.ids import AuditId, TeamId
-from agent_console.repository.postgres.audit_links import Link
+from agent_console.repository.postgres.audit_links import LOWEST, Link
 
 # The seal at a place, the record its hash is taken over, what became of its act, and who follows the link before.
 LOOK = text("""
@@ -39,7 +39,7 @@ WITHOUT_SEAL = text("""
      where a.team_id = :team_id and s.sealed is null
        and (a.xid, a.seq) > (cast(:first_xid as xid8), :first_seq)
        and (a.xid, a.seq) <= (cast(:last_xid as xid8), :last_seq)
-       and a.seq > :low and a.seq <= :high
+       and a.seq between :low and :high
      order by a.xid, a.seq
      limit 1
 """)
@@ -49,8 +49,10 @@ BETWEEN = text("""
      where a.team_id = :team_id
        and (a.xid, a.seq) > (cast(:first_xid as xid8), :first_seq)
        and (a.xid, a.seq) <= (cast(:last_xid as xid8), :last_seq)
+       and a.seq between :low and :high
 """)
 HIGHEST = 2**63 - 1
+BEFORE_ALL, BEHIND_ALL = (0, LOWEST), (HIGHEST, HIGHEST)
 
 
 async def damage_after(connection: AsyncConnection, team_id: TeamId, last: Link) -> Damage | None:
@@ -114,31 +116,35 @@ async def inserted_between(
     connection: AsyncConnection, team_id: TeamId, first: Link, last: Link, acts: int, since_seq: int
 ) -> Damage | None:
     """An act that lies between two sealed ones and has no seal. Counting tells whether it is worth looking."""
-    if (first.xid, first.seq) <= (last.xid, last.seq):
-        stretch = _stretch(team_id, first, last)
-        if (await connection.execute(BETWEEN, stretch)).scalar_one() == acts:
-            return None
-        looks = [stretch | {"low": -1, "high": HIGHEST}]
-    else:
-        # Between the two the trail was moved to another cluster, which counts its transactions anew.
-        end, start = Link(0, b"", HIGHEST, HIGHEST), Link(0, b"")
-        looks = [
-            _stretch(team_id, first, end) | {"low": -1, "high": since_seq},
-            _stretch(team_id, start, last) | {"low": since_seq, "high": HIGHEST},
-        ]
+    looks = [{"team_id": team_id, **look} for look in _looks(first, last, since_seq)]
+    if sum([(await connection.execute(BETWEEN, look)).scalar_one() for look in looks]) == acts:
+        return None
     for look in looks:
         if (found := (await connection.execute(WITHOUT_SEAL, look)).first()) is not None:
             return inserted(AuditId.of(found.id), found.seq)
     return None
 
 
-def _stretch(team_id: TeamId, first: Link, last: Link) -> dict[str, object]:
+def _looks(first: Link, last: Link, since_seq: int) -> list[dict[str, object]]:
+    """Where the acts between the two lie. Those numbered up to `since_seq` were written in another cluster, which
+    counted its transactions apart: they come before all others, whatever their transactions are."""
+    if since_seq == 0:
+        return [_look(first.place, last.place, (LOWEST, HIGHEST))]
+    of_another, ours = (LOWEST, since_seq), (since_seq + 1, HIGHEST)
+    before, behind = (of_another if link.seq <= since_seq else ours for link in (first, last))
+    if before == behind and first.place <= last.place:
+        return [_look(first.place, last.place, before)]
+    return [_look(first.place, BEHIND_ALL, before), _look(BEFORE_ALL, last.place, behind)]
+
+
+def _look(after: tuple[int, int], upto: tuple[int, int], numbers: tuple[int, int]) -> dict[str, object]:
     return {
-        "team_id": team_id,
-        "first_xid": str(first.xid),
-        "first_seq": first.seq,
-        "last_xid": str(last.xid),
-        "last_seq": last.seq,
+        "first_xid": str(after[0]),
+        "first_seq": after[1],
+        "last_xid": str(upto[0]),
+        "last_seq": upto[1],
+        "low": numbers[0],
+        "high": numbers[1],
     }
 
 

@@ -23,6 +23,7 @@ from agent_console.repository.operations.audit_trail import PROVE_SECONDS
 from agent_console.repository.postgres.database import connection_settings
 
 GENESIS = bytes(32)
+LOWEST = -(2**63)
 ROWS_AT_ONCE = 100
 
 # The record that an act's hash is taken over, without its metadata: that is added here (see domain/audit.py). On a
@@ -79,12 +80,17 @@ _read_facts = json.JSONDecoder(parse_int=Digits, parse_float=Digits).raw_decode
 
 @dataclass(frozen=True)
 class Link:
-    """The end of a stretch: its hash, and the act's own place in the order of transactions."""
+    """The end of a stretch: its hash, and the act's own place in the order of transactions. Without an act it is
+    the beginning of the chain, before all acts."""
 
     position: int
     hash: bytes
     xid: int = 0
-    seq: int = 0
+    seq: int = LOWEST
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.xid, self.seq
 
 
 @dataclass(frozen=True)

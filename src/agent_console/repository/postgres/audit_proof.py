@@ -13,7 +13,7 @@ from agent_console.domain.records import Record
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY, PROVE_SECONDS
 from agent_console.repository.postgres.audit_anchors import anchors_hold
 from agent_console.repository.postgres.audit_damage import damage_after, inserted, inserted_between
-from agent_console.repository.postgres.audit_links import GENESIS, Link, Stretch, changed_behind, prove
+from agent_console.repository.postgres.audit_links import GENESIS, LOWEST, Link, Stretch, changed_behind, prove
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.work import Work
 
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 UNSEALED_MOST = 10_000
 
-# In one statement, so that nothing is sealed between reading the end of the chain and reading its last seal.
+# In one statement, so that nothing is sealed between reading the end of the chain and reading its last seal. A
+# chain that ends in a transaction still to come was restored just now: all that is sealed was written elsewhere.
 HEAD = text("""
     select coalesce(h.position, 0) as position, h.hash, coalesce(h.audit_xid, '0')::text::bigint as xid,
-           coalesce(h.audit_seq, 0) as seq, coalesce(h.since_seq, 0) as since_seq,
+           coalesce(h.audit_seq, 0) as seq,
+           case when h.audit_xid >= pg_snapshot_xmax(pg_current_snapshot()) then h.highest_seq
+                else coalesce(h.since_seq, 0) end as since_seq,
            (select s.position from audit_seals s
              where s.team_id = :team_id order by s.position desc limit 1) as sealed
       from (select) as always
@@ -70,7 +73,7 @@ class _Begun(Record):
 async def verify(repository: "PostgresRepository", asked: Verification) -> Verified:
     begun = await repository.in_one_transaction(AUDIT_VERIFY, _begin, asked)
     if begun.damage is not None:
-        return _answer(begun, Stretch(begun.first, 0, broken=True), begun.damage)
+        return _answer(begun, begun.first, begun.damage)
     database = repository.backend.database
     proving = asyncio.to_thread(prove, database.own_dsn, begun.team_id, begun.first, begun.upto)
     stretch = await database.within_time(proving, PROVE_SECONDS)
@@ -124,7 +127,7 @@ async def _went_on(work: Work, after: str, start: Link) -> Link:
         ) from error
     if link.position == start.position:
         return link
-    place = {"team_id": work.caller.team_id, "at": min(link.position, 2**63 - 1)}
+    place = {"team_id": work.caller.team_id, "at": link.position}
     act = (await work.connection.execute(ACT_OF, place)).first()
     if act is None:
         raise Conflict("The place to go on from is no longer in the chain.", hint="Verify from the beginning.")
@@ -138,26 +141,26 @@ async def _between(begun: _Begun, stretch: Stretch, work: Work, asked: Verificat
             raise Conflict(
                 f"Position {stretch.last.position + 1} changed while it was looked at.", hint="Verify again."
             )
-        return _answer(begun, stretch, damage)
+        return _answer(begun, stretch.last, damage)
     since = begun.end.since_seq
     damage = await inserted_between(work.connection, begun.team_id, begun.first, stretch.last, stretch.acts, since)
-    return _answer(begun, stretch, damage)
+    return _answer(begun, stretch.last, damage)
 
 
 async def _at_the_end(begun: _Begun, stretch: Stretch, work: Work, asked: Verification) -> Verified:
     end, last = begun.end, stretch.last
     if (wrong := await _wrong_end(work, end, last)) is not None:
         damage = Damage(kind=DamageKind.CHANGED, position=last.position, audit_id=None, seq=None, message=wrong)
-        return _answer(begun, stretch, damage)
-    if (end.xid, end.seq) > (last.xid, last.seq):
+        return _answer(begun, stretch.last, damage)
+    if (end.xid, end.seq) > last.place:
         last = Link(last.position, last.hash, end.xid, end.seq)
     since = end.since_seq
     found_in = await inserted_between(work.connection, begun.team_id, begun.first, last, stretch.acts, since)
     if found_in is None:
-        place = {"team_id": begun.team_id, "since_seq": since, "xid": str(end.xid)}
+        place = {"team_id": begun.team_id, "since_seq": since or LOWEST, "xid": str(end.xid)}
         if (found := (await work.connection.execute(FROM_THE_FUTURE, place)).first()) is not None:
             found_in = inserted(AuditId.of(found.id), found.seq)
-    return _answer(begun, stretch, found_in)
+    return _answer(begun, stretch.last, found_in)
 
 
 async def _wrong_end(work: Work, end: _End, last: Link) -> str | None:
@@ -170,8 +173,7 @@ async def _wrong_end(work: Work, end: _End, last: Link) -> str | None:
     return None
 
 
-def _answer(begun: _Begun, stretch: Stretch, damage: Damage | None) -> Verified:
-    last = stretch.last
+def _answer(begun: _Begun, last: Link, damage: Damage | None) -> Verified:
     left = begun.end.position - last.position
     goes_on = left > 0 and damage is None
     return Verified(
