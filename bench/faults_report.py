@@ -8,10 +8,12 @@ prints the one table of all parts, what was tried, how often and what was lost, 
 import os
 import platform
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 WIDTH = 118
@@ -47,6 +49,23 @@ def machine() -> str:
     )
 
 
+@cache
+def commit() -> str:
+    """What is proved; to be asked at the beginning, since somebody may commit meanwhile."""
+
+    def git(*words: str) -> str:
+        return subprocess.check_output(["git", *words], cwd=PROOF.parents[1], stderr=subprocess.DEVNULL, text=True)
+
+    try:
+        head, changed = (
+            git("rev-parse", "--short=10", "HEAD").strip(),
+            git("status", "--porcelain", "src", "migrations"),
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{head} with changes" if changed else head
+
+
 @dataclass(frozen=True)
 class InAll:
     """A part in one line: what was tried, how often, and how much was lost or wrong."""
@@ -63,7 +82,7 @@ def write_part(mark: str, title: str, text: str, in_all: InAll | None = None) ->
     """Replaces what this part said before, and leaves the others alone."""
     begin, end = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
     told = "" if in_all is None else f"{in_all}\n"
-    made = f"{datetime.now(UTC):%Y-%m-%d}, {machine()}."
+    made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit()}, {machine()}."
     part = f"{begin}\n{told}## {title}\n\n{made}\n\n{text}\n{end}\n"
     page = PROOF.read_text() if PROOF.exists() else TITLE
     old = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}\n", re.DOTALL)

@@ -20,10 +20,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from textwrap import fill
 
 import psycopg
-from bench.faults_report import InAll, write_part
+from bench.faults_report import WIDTH, InAll, write_part
 from bench.fleet_stage import AGENTS, Fleet, Processes, settled, staged
+from bench.stopping import ends_when_told
 
 from agent_console.domain.approvals import ApprovalQuery, Approving, Rejecting
 from agent_console.domain.errors import ConsoleError
@@ -60,7 +62,7 @@ ENDED_TWICE = """
 """
 # With the moment of the claim: an answer that a killed server no longer gave leaves a job with nobody.
 LEASES_LOST = """
-    select coalesce(lost.payload ->> 'claimed_by', ''), claimed.at
+    select coalesce(lost.payload ->> 'claimed_by', ''), claimed.at, lost.created_at
       from job_events lost
      cross join lateral (
            select max(e.created_at) as at from job_events e
@@ -220,12 +222,17 @@ def was_unanswered(story: Story, claimed_at: datetime) -> bool:
     return any(began - ANSWER_TIME <= claimed_at <= ended for began, ended in story.server_away)
 
 
-def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> list[str]:
-    """Prints the table; what is wrong."""
+def was_killed(fleet: Fleet, name: str, claimed_at: datetime, lost_at: datetime) -> bool:
+    """Between the claim, or while it was being answered, and the end of the lease."""
+    return any(claimed_at - ANSWER_TIME <= killed_at <= lost_at for killed_at in fleet.killed.get(name, ()))
+
+
+def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> tuple[str, list[str]]:
+    """Prints the table; the figures in words, and what is wrong."""
     with psycopg.connect(fleet.dsn, autocommit=True) as connection:
         ended = connection.execute(ENDED, (story.created,)).fetchall()
         waits = sorted(float(wait) for (wait,) in connection.execute(WAITS).fetchall())
-        lost: list[tuple[str, datetime]] = connection.execute(LEASES_LOST).fetchall()
+        lost: list[tuple[str, datetime, datetime]] = connection.execute(LEASES_LOST).fetchall()
         decided: Counter[str] = Counter(dict(connection.execute(DECIDED).fetchall()))
     print(f"\n{'type':<10}{'ended as':<24}{'jobs':>8}")
     for kind, status, code, count in ended:
@@ -233,20 +240,23 @@ def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> l
     counts = Counter({(kind, status): count for kind, status, _, count in ended})
     planned = Counter(EVERY_SECOND)
     seconds = len(story.created) // len(EVERY_SECOND)
-    by_killed = sum(name in fleet.killed for name, _ in lost)
-    unanswered = sum(name not in fleet.killed and was_unanswered(story, claimed_at) for name, claimed_at in lost)
-    without_fault = len(lost) - by_killed - unanswered
+    by_others = [
+        claimed_at for name, claimed_at, lost_at in lost if not was_killed(fleet, name, claimed_at, lost_at)
+    ]
+    unanswered = sum(was_unanswered(story, claimed_at) for claimed_at in by_others)
+    by_killed, without_fault = len(lost) - len(by_others), len(by_others) - unanswered
     memory = [sample for sample in story.memory if 0.5 * story.seconds <= sample[0] <= story.seconds]
     p50, p99 = (1000 * waits[int(share * len(waits))] for share in (0.5, 0.99))
-    print(
-        f"\n{len(story.created):,} jobs in {story.seconds:.0f} s"
+    summary = (
+        f"{len(story.created):,} jobs in {story.seconds:.0f} s"
         f" ({len(story.created) / story.seconds * 60:,.0f} a minute),"
-        f" {decided['approved']} delegations approved, {decided['rejected']} rejected\n"
-        f"waited for an agent: p50 {p50:.0f} ms, p99 {p99:.0f} ms;"
-        f" all done and sealed {drain_seconds:.0f} s after the last\n"
-        f"leases lost: {by_killed} by killed agents, {unanswered} in claims whose answer died with the server,"
-        f" {without_fault} without a fault"
+        f" {decided['approved']} delegations approved, {decided['rejected']} rejected;"
+        f" waited for an agent: p50 {p50:.0f} ms, p99 {p99:.0f} ms;"
+        f" all done and sealed {drain_seconds:.0f} s after the last;"
+        f" leases lost: {by_killed} by killed agents, {unanswered} in claims whose answer died with the server,"
+        f" {without_fault} without a fault."
     )
+    print("\n" + summary.replace("; ", "\n"))
     for name, place in (("server", 1), ("agents", 2)):
         middle, end = memory[0][place], memory[-1][place]
         print(f"memory of the {name}: {middle:.0f} MB in the middle, {end:.0f} MB at the end")
@@ -267,16 +277,17 @@ def told(fleet: Fleet, story: Story, drain_seconds: float, late: list[str]) -> l
         "the server's memory grew": grown([sample[1] for sample in memory]),
         "the agents' memory grew": grown([sample[2] for sample in memory]),
     }
-    return [sentence for sentence, is_so in wrong.items() if is_so]
+    return summary, [sentence for sentence, is_so in wrong.items() if is_so]
 
 
 def main() -> int:
     with staged() as dsn, settled(dsn) as (fleet, processes):
         story, drain_seconds, late = asyncio.run(lived(fleet, processes))
-        problems = told(fleet, story, drain_seconds, late)
+        summary, problems = told(fleet, story, drain_seconds, late)
     print("\nnothing was lost" if not problems else "\n" + "\n".join(f"WRONG: {problem}" for problem in problems))
     if "--no-report" not in sys.argv:
-        text = f"Lost or wrong: {'; '.join(problems) or '0'}.\n\nAgain: `python -m bench.fleet`"
+        wrong = f"Lost or wrong: {'; '.join(problems) or '0'}."
+        text = f"{fill(summary, WIDTH)}\n\n{wrong}\n\nAgain: `python -m bench.fleet`"
         in_all = InAll(
             f"jobs through {AGENTS} agents and a server that is killed", len(story.created), len(problems)
         )
@@ -285,4 +296,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ends_when_told(main))

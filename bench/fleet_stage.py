@@ -4,9 +4,11 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,6 +27,7 @@ from agent_console.domain.secrets import Secret
 TEAM = "fleet"
 AGENTS, PROCESSES, ASKERS = 200, 8, 20
 DECIDER = "decider@fleet.example"
+END_SECONDS = 60
 
 KEYS = """
     update agents a set api_key_hash = k.hash
@@ -54,17 +57,32 @@ class Fleet:
     address: str
     creator: str
     decider: str
-    killed: set[str] = field(default_factory=set)
-    """What those are called who were killed; only they may lose a lease."""
+    killed: dict[str, list[datetime]] = field(default_factory=dict)
+    """When whom: only what they held then may be lost."""
 
     def number(self, question: str) -> int:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             ((found,),) = connection.execute(question.encode()).fetchall()
         return int(found)
 
+    def answers_again(self, within: float) -> None:
+        deadline = time.monotonic() + within
+        while True:
+            try:
+                self.number("select 1")
+            except psycopg.OperationalError:
+                assert time.monotonic() < deadline, "the database does not come back"
+                time.sleep(0.05)
+            else:
+                return
+
 
 def _megabytes(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    """Nothing, of one that was killed just now."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
     return pages * resource.getpagesize() / 1e6
 
 
@@ -85,7 +103,9 @@ class Processes:
     def start_server(self, port: int = 0) -> str:
         words = ("-m", "agent_console", "--dsn", self.dsn, "serve", "--no-access-log", "--port", str(port))
         with self.log.open("a") as log:
-            self.server = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=log, text=True)
+            self.server = subprocess.Popen(
+                [sys.executable, *words], stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+            )
         assert self.server.stdout is not None
         address = self.server.stdout.readline().strip()
         assert address.startswith("http://"), "the server did not start"
@@ -93,7 +113,9 @@ class Processes:
 
     def start_agents(self, place: int, address: str) -> None:
         words = [sys.executable, "-m", "bench.fleet_agents", address]
-        started = subprocess.Popen(words, stdin=subprocess.PIPE, text=True, env=dict(self.environment))
+        started = subprocess.Popen(
+            words, stdin=subprocess.PIPE, text=True, env=dict(self.environment), start_new_session=True
+        )
         assert started.stdin is not None
         started.stdin.write(packed([part for _, part in self.teams[place]]))
         started.stdin.close()
@@ -108,12 +130,14 @@ class Processes:
 
     def kill_agents(self, place: int) -> None:
         assert self.fleet is not None
+        self.young.add(place)
         self.agents[place].kill()
         self.agents[place].wait()
+        killed_at = datetime.now(UTC)
         with psycopg.connect(self.fleet.dsn, autocommit=True) as connection:
             names = connection.execute(NAMES, ([agent for agent, _ in self.teams[place]],)).fetchall()
-        self.fleet.killed |= {str(name) for row in names for name in row}
-        self.young.add(place)
+        for name in (str(name) for row in names for name in row):
+            self.fleet.killed.setdefault(name, []).append(killed_at)
         self.start_agents(place, self.fleet.address)
 
     def server_megabytes(self) -> float:
@@ -125,10 +149,13 @@ class Processes:
     def end(self) -> None:
         for program in (*self.agents.values(), *([self.server] if self.server else [])):
             program.terminate()
-        for program in self.agents.values():
-            program.wait(60)
-        if self.server is not None:
-            self.server.wait(60)
+        for program in (*self.agents.values(), *([self.server] if self.server else [])):
+            try:
+                program.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                print(f"process {program.pid} did not end within {END_SECONDS} s of being told to", flush=True)
+                program.kill()
+                program.wait()
 
 
 def _parts(dsn: str, team_id: TeamId, agents: list[AgentId]) -> list[tuple[AgentId, Part]]:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -15,11 +15,14 @@ from typing import Self
 
 from bench.console_memory import private_megabytes
 from bench.fleet_stage import Fleet
-from bench.terminal_pty import DOWN, PAGE_DOWN, UP, PtyProgram
+from bench.terminal_pty import DOWN, LINES, PAGE_DOWN, UP, PtyProgram
 
 WALK = ("0", "1", DOWN, "2", PAGE_DOWN, "3", DOWN, DOWN, "4", UP, "5", "6", PAGE_DOWN, "7")
 STEP_SECONDS = 4.0
 READ_SECONDS = 0.05
+CONNECTED_SECONDS = 30.0
+# Always the same: what the others hold is looked at from the beginning to the end.
+KILLED = 0
 
 
 @dataclass
@@ -33,7 +36,7 @@ class Consoles:
     ended: int = 0
     _stopped: threading.Event = field(default_factory=threading.Event)
     _to_kill: threading.Event = field(default_factory=threading.Event)
-    _young: set[int] = field(default_factory=set)
+    _reading: threading.Thread | None = None
 
     @classmethod
     @contextmanager
@@ -41,13 +44,12 @@ class Consoles:
         with TemporaryDirectory(prefix="ac-") as home:
             consoles = cls(stage, Path(home), count)
             consoles.programs = [consoles._started(place) for place in range(count)]
-            reading = threading.Thread(target=consoles._walk)
-            reading.start()
+            consoles._reading = threading.Thread(target=consoles._walk)
+            consoles._reading.start()
             try:
                 yield consoles
             finally:
-                consoles._stopped.set()
-                reading.join()
+                consoles._stop()
                 for program in consoles.programs:
                     program.close()
 
@@ -56,9 +58,44 @@ class Consoles:
         self._to_kill.set()
 
     def megabytes(self) -> float:
-        """Of those that were there from the beginning."""
-        old = [program for place, program in enumerate(self.programs) if place not in self._young]
-        return sum(private_megabytes(program.pid) for program in old if program.is_running)
+        """Of those that nobody kills. One that has just ended by itself has none, and is counted elsewhere."""
+        held = 0.0
+        for program in self.programs[KILLED + 1 :]:
+            with suppress(OSError):
+                held += private_megabytes(program.pid)
+        return held
+
+    def problems(self) -> list[str]:
+        """What is wrong with them in the end. Nobody walks any more then."""
+        was_walking = self._reading is not None and self._reading.is_alive()
+        self._stop()
+        away = sum(not self._is_connected(program) for program in self.programs)
+        wrong = {
+            "nobody read the consoles any more": not was_walking,
+            f"{self.ended} consoles ended by themselves": self.ended > 0,
+            f"{away} consoles were not connected in the end": away > 0,
+        }
+        return [sentence for sentence, is_so in wrong.items() if is_so]
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        if self._reading is not None:
+            self._reading.join()
+
+    def _is_connected(self, program: PtyProgram) -> bool:
+        """By what it paints when its window changes: what it had painted before was not kept."""
+        program.resize(LINES - 1)
+        while program.next_bytes(1.0):
+            continue
+        program.forget()
+        program.resize(LINES)
+        deadline = time.monotonic() + CONNECTED_SECONDS
+        while time.monotonic() < deadline:
+            program.next_bytes(0.5)
+            if program.shows("✓ connected"):
+                return True
+        print(f"a console is not connected:\n{program.screen()}", flush=True)
+        return False
 
     def _started(self, place: int) -> PtyProgram:
         folder = self.home / str(place)
@@ -76,18 +113,18 @@ class Consoles:
         while not self._stopped.is_set():
             if self._to_kill.is_set():
                 self._to_kill.clear()
-                self._kill(0)
+                self._kill(KILLED)
             for place, program in enumerate(self.programs):
                 if not program.is_running:
                     self.ended += 1
-                    self._young.add(place)
                     while said := program.next_bytes(0.0):
                         print(f"a console ended: {said[-500:].decode(errors='replace')!r}", flush=True)
                     program.close()
                     self.programs[place] = self._started(place)
                     continue
                 if time.monotonic() >= due[place]:
-                    program.press(next(keys[place]))
+                    with suppress(OSError):
+                        program.press(next(keys[place]))
                     due[place] += STEP_SECONDS
                 while program.next_bytes(0.0):
                     pass
@@ -97,5 +134,4 @@ class Consoles:
     def _kill(self, place: int) -> None:
         os.kill(self.programs[place].pid, signal.SIGKILL)
         self.programs[place].close()
-        self._young.add(place)
         self.programs[place] = self._started(place)

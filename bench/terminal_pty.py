@@ -52,6 +52,10 @@ class PtyProgram:
             modern = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
             os.execvpe(command[0], list(command), usual | modern | dict(environment))
 
+    def resize(self, lines: int) -> None:
+        """As somebody does who pulls at the window; the program paints all of it anew."""
+        fcntl.ioctl(self._line, termios.TIOCSWINSZ, struct.pack("HHHH", lines, COLUMNS, 0, 0))
+
     def press(self, keys: str) -> None:
         os.write(self._line, keys.encode())
 
