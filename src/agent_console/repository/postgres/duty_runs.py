@@ -55,8 +55,8 @@ END_OVERDUE = text("""
          where j.team_id = :team_id and j.id = o.job_id and exists (select from ended e where e.id = o.run_id)
      returning j.id
     ), told as (
-        insert into job_events (team_id, job_id, level, message, payload, attempt)
-        select :team_id, o.job_id, 'error', o.status || ' to cancelled: the deadline of its run is over',
+        insert into job_events (team_id, id, job_id, level, message, payload, attempt)
+        select :team_id, new_id(), o.job_id, 'error', o.status || ' to cancelled: the deadline of its run is over',
                jsonb_build_object('from', o.status, 'to', 'cancelled'), o.attempt
           from overdue o join gone g on g.id = o.job_id
     )

@@ -69,8 +69,8 @@ REPORT = """
            and d.verdict = 'ok' and (d.begins or d.renews or d.progress is not null)
      returning j.id, j.status, j.lease_expires_at
     ), told as (
-        insert into job_events (team_id, job_id, level, message, payload, attempt, created_by_user_id)
-        select %(team_id)s, l.job_id, l.level, l.message, l.payload, l.attempt, l.system_user_id
+        insert into job_events (team_id, id, job_id, level, message, payload, attempt, created_by_user_id)
+        select %(team_id)s, new_id(), l.job_id, l.level, l.message, l.payload, l.attempt, l.system_user_id
           from (select d.n, 0 as place, d.job_id, 'info' as level, 'assigned to running' as message,
                        jsonb_build_object('from', 'assigned', 'to', 'running', 'claimed_by', d.worker_id)
                        as payload,

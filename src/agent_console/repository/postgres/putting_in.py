@@ -13,7 +13,8 @@ from agent_console.domain.jobs import NewJob
 from agent_console.repository.postgres.work import Work
 
 # Whoever comes second with an idempotency key waits here for the first, and then adds nothing. Nobody has changed
-# a new job yet: to name its maker there once more would be one more reference to prove for each.
+# a new job yet: to name its maker there once more would be one more reference to prove for each. Its first line
+# has the id of the job itself, which no other line has.
 INSERT = text("""
     with made as (
         insert into jobs (team_id, id, lane_id, type, status, priority, payload, tool, repository, collection_id,
@@ -35,8 +36,8 @@ INSERT = text("""
             on conflict (team_id, idempotency_key) where idempotency_key is not null do nothing
      returning id, status
     ), told as (
-        insert into job_events (team_id, job_id, message, payload, created_by_user_id)
-        select :team_id, id, 'created as ' || status, jsonb_build_object('to', status), :user_id
+        insert into job_events (team_id, id, job_id, message, payload, created_by_user_id)
+        select :team_id, id, id, 'created as ' || status, jsonb_build_object('to', status), :user_id
           from made
     )
     select count(*) as made, now() as at, min(status) as status,
