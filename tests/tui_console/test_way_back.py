@@ -1,7 +1,10 @@
 """From thing to thing and back: Esc goes the way one came, also from the lists that belong to a thing."""
 
+from agent_console.domain.ids import RunId
 from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.panes.job_screen import JobScreen
+from agent_console.tui.panes.runs.screen import RunScreen
+from agent_console.tui.wanted import ThingWanted
 from agent_console.tui.widgets.way_line import way_text
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import console, directly, has_detail, loaded, press, shown_text, until
@@ -65,3 +68,31 @@ async def test_who_goes_elsewhere_leaves_the_way_behind(fleet: Fleet) -> None:
 
         assert app.crumbs == ("Jobs",)
         await until(lambda: not agent.is_attached, "the screen that nobody comes back to is gone")
+
+
+async def test_a_run_leads_to_the_route_that_let_it_through_and_to_what_is_known_of_that(story: Fleet) -> None:
+    run = story.one("select id from runs where route_version is not null order by id limit 1")
+    app = console(directly(story.working), start="jobs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        app.pane.post_message(ThingWanted("runs", str(RunId(str(run)))))
+        await until(lambda: isinstance(app.detail, RunScreen) and has_detail(app), "the run")
+        shown = app.detail
+        await press(pilot, "R")
+        await until(lambda: app.detail is not shown and "policy" in shown_text(app), "its route")
+        route = app.detail
+        await press(pilot, "l")
+        await until(lambda: app.pane.crumb.startswith("Audit trail of") and app.pane.has_answer, "its acts")
+        await press(pilot, "escape")
+        await until(lambda: app.detail is route, "the route")
+        await press(pilot, "escape")
+        await until(lambda: app.detail is shown, "the run")
+
+        await press(pilot, "l")
+        await until(lambda: app.pane.crumb.startswith("Audit trail of the run of"), "the acts on the run")
+
+        story.execute("delete from a2a_routes")
+        await press(pilot, "escape")
+        await until(lambda: app.detail is shown, "the run again")
+        await press(pilot, "R")
+        await until(lambda: any("is gone" in note.message for note in app._notifications), "a word about that")

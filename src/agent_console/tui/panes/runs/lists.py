@@ -18,6 +18,7 @@ from agent_console.repository.operations.runs import RUNS_GET, RUNS_IN_THREAD, R
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
+from agent_console.tui.panes.audit.trails import trail_of
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.panes.runs.looks import run_status
 from agent_console.tui.panes.runs.screen import RunScreen
@@ -107,6 +108,10 @@ def run_summary(run: Run, _now: datetime) -> FactSheet:
     )
 
 
+def run_trail(run: Run) -> ListKind:
+    return trail_of("run", run.id, f"the run of {run.target or run.id}", above="runs")
+
+
 RUNS = ListKind(
     name="runs",
     title="Runs",
@@ -123,6 +128,7 @@ RUNS = ListKind(
     empty="No runs here.\nA run begins when an agent is asked to act in a thread.",
     groups=GROUPS,
     remark=lambda run: f"{run.target or 'an agent'}, asked by {run.requested_by or 'somebody'}",
+    below={"trail": run_trail},
     jumps={
         "agents": lambda run: run.target_agent_id,
         "jobs": lambda run: run.job_id,
