@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from agent_console.agent.storable import storable
 from agent_console.domain.kinds import EventLevel
+from agent_console.domain.problems import problem_of
 
 MARK = '"agent_console"'
 
@@ -97,7 +98,7 @@ def said_in(line: str) -> Said:
 def _problem(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(map(str, first["loc"][1:]))
-    return f"{place}: {first['msg']}" if place else first["msg"]
+    return f"{place}: {problem_of(first)}" if place else problem_of(first)
 
 
 def _no_number(word: str) -> NoReturn:

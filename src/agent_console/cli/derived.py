@@ -20,6 +20,7 @@ from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, 
 from agent_console.cli.policy_files import POLICY_COMMANDS
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
+from agent_console.domain.problems import problem_of
 from agent_console.domain.records import Page, PageRequest, Record, Request
 from agent_console.repository.operations import NOUNS, OPERATIONS, AnyOperation
 from agent_console.repository.operations.fields import (
@@ -162,7 +163,7 @@ def _annotation(operation: AnyOperation, name: str, info: FieldInfo) -> Any:
     words = _help(info)
     if name in operation.path_fields:
         return Annotated[str, typer.Argument(help=words, metavar=_metavar(info, name))]
-    plain = name.removesuffix("_id").replace("_", "-")
+    plain = _plain(name)
     flag = f"--{plain}"
     if value_type(info.annotation) is bool:
         switch = typer.Option(f"{flag}/--no-{plain}", help=words, show_default=False)
@@ -208,10 +209,28 @@ def request_of(operation: AnyOperation, given: dict[str, Any]) -> Any:
         return operation.request.model_validate(values)
     except ValidationError as error:
         problems: list[JSONValue] = [
-            {"field": f"--{str(item['loc'][0]).replace('_', '-')}", "problem": item["msg"]}
-            for item in error.errors()
+            {"field": _said_as(operation, item["loc"]), "problem": problem_of(item)} for item in error.errors()
         ]
-        raise Invalid("These options can't be used as they are.", details={"fields": problems}) from error
+        noun, verb = operation.noun.replace("_", "-"), operation.action.replace("_", "-")
+        raise Invalid(
+            "These options can't be used as they are.",
+            hint=f"See: agent-console {noun} {verb} --help",
+            details={"fields": problems},
+        ) from error
+
+
+def _said_as(operation: AnyOperation, place: tuple[int | str, ...]) -> str:
+    """How the command line calls a field, and what is inside of it. What is wrong with several has no place."""
+    if not place:
+        return "together"
+    field, *inside = map(str, place)
+    if field in operation.path_fields:
+        return _metavar(operation.request.model_fields[field], field)
+    return " ".join([f"--{_plain(field)}", *filter(None, [".".join(inside)])])
+
+
+def _plain(field: str) -> str:
+    return field.removesuffix("_id").replace("_", "-")
 
 
 def _json(name: str, text: str) -> Any:

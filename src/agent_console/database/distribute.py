@@ -179,7 +179,10 @@ def distribute(dsn: str) -> Distribution:
         already = frozenset(str(name) for name in connection.scalars(SPREAD))
         plan = planned(connection, already)
         if plan.unfit:
-            raise ConfigError(f"These rules do not name the team: {', '.join(plan.unfit)}.")
+            raise ConfigError(
+                f"These rules do not name the team: {', '.join(plan.unfit)}.",
+                hint="They are none of this program's: drop them, or let team_id lead them.",
+            )
         for statement in statements(plan) if plan.tables or plan.copied else ():
             connection.exec_driver_sql(statement)
         return plan

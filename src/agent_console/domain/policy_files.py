@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent_console.domain.errors import ConsoleError, Invalid, JSONValue, TooLarge, WrongId
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import RoutePolicy
+from agent_console.domain.problems import problem_of
 from agent_console.domain.route_drafts import POLICY_FILE_BYTES
 from agent_console.domain.routes import AgentWord, Notes
 from agent_console.domain.safe_text import safe_text, shortened
@@ -183,7 +184,7 @@ class _Reading:
             try:
                 (NOTES if key == "notes" else AGENT_WORD).validate_python(value)
             except ValidationError as error:
-                self.wrong(line, f'"{key}": {error.errors()[0]["msg"]}')
+                self.wrong(line, f'"{key}": {problem_of(error.errors()[0])}')
 
 
 def _is_nothing(value: yaml.ScalarEvent) -> bool:

@@ -17,6 +17,7 @@ from agent_console.domain.errors import (
     RateLimited,
     Unauthorized,
 )
+from agent_console.domain.problems import problem_of
 from agent_console.server.attended import ClientGone
 
 
@@ -62,7 +63,7 @@ def outside_bounds(error: RequestValidationError) -> ConsoleError:
     if any(item["type"] == "json_invalid" for item in found):
         return BadRequest("The body is not JSON.", hint="Send a JSON object.")
     fields: list[JSONValue] = [
-        {"field": ".".join(str(part) for part in item["loc"][1:]) or "body", "problem": item["msg"]}
+        {"field": ".".join(str(part) for part in item["loc"][1:]) or "body", "problem": problem_of(item)}
         for item in found
     ]
     named = ", ".join(str(field["field"]) for field in fields if isinstance(field, dict))

@@ -51,7 +51,7 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
         case pg.InsufficientPrivilege():
             return DatabaseUnavailable(
                 f"The database user may not do this: {original.diag.message_primary}.",
-                hint="Connect as a member of agent_console_app (see docs/operating.md).",
+                hint="Have an administrator of the database run: grant agent_console_app to <the user>",
             )
         case pg.UniqueViolation():
             rule = original.diag.constraint_name or ""
@@ -69,7 +69,11 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
             )
         case pg.CheckViolation() | pg.NotNullViolation():
             rule = original.diag.constraint_name or original.diag.column_name or ""
-            return Invalid("A value is outside its bounds.", details={"rule": rule})
+            return Invalid(
+                "A value is outside its bounds.",
+                hint=f"It breaks the database's rule {rule}." if rule else "",
+                details={"rule": rule},
+            )
         case psycopg.DataError():
             return Invalid("A value can't be stored as it is; NUL characters, for one, are not possible.")
         case psycopg.OperationalError() | psycopg.InterfaceError() | OSError():

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from agent_console.domain.batches import BatchRequest
 from agent_console.domain.errors import WrongId
+from agent_console.domain.problems import problem_of
 from agent_console.domain.records import Record, Request
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.operations.fields import (
@@ -105,7 +106,7 @@ def request_from(
     try:
         request: Request = operation.request.model_validate(values)
     except ValidationError as error:
-        return None, {str(item["loc"][0]) if item["loc"] else "": item["msg"] for item in error.errors()}
+        return None, {str(item["loc"][0]) if item["loc"] else "": problem_of(item) for item in error.errors()}
     except WrongId as error:
         return None, {"": error.message}
     return request, {}

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from agent_console.domain.audit_trail import SHOWN_DAYS, AuditFilter
 from agent_console.domain.errors import Invalid, WrongId
 from agent_console.domain.ids import AgentId, Id, UserId
+from agent_console.domain.problems import problem_of
 from agent_console.domain.records import shown_time
 from agent_console.tui.panes.audit.looks import THINGS
 
@@ -35,7 +36,7 @@ def read_filter(text: str, now: datetime, seen: Seen, me: UserId | None = None) 
     except ValidationError as error:
         first = error.errors()[0]
         where = " ".join(str(place) for place in first["loc"])
-        raise Invalid(f"{where or 'The filter'}: {first['msg']}", hint=HINT) from error
+        raise Invalid(f"{where or 'The filter'}: {problem_of(first)}", hint=HINT) from error
 
 
 def _parts(text: str) -> list[str]:

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import ThreadId
+from agent_console.domain.problems import problem_of
 from agent_console.repository.operations.messages import MESSAGES_POST
 from agent_console.tui.link import GONE, Link
 from agent_console.tui.panes.conversation.drafts import Drafts
@@ -27,7 +28,7 @@ async def send(link: Link, drafts: Drafts, thread_id: ThreadId) -> Sent:
     try:
         message = drafts.message_of(thread_id)
     except ValidationError as error:
-        return Sent(error.errors()[0]["msg"])
+        return Sent(problem_of(error.errors()[0]))
     try:
         posted = await link.call(MESSAGES_POST, message)
     except GONE:

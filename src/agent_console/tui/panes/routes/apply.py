@@ -10,6 +10,7 @@ from textual.widgets import Input, Static
 
 from agent_console.config.folders import full_path
 from agent_console.domain.errors import Conflict, ConsoleError, Invalid
+from agent_console.domain.problems import problem_of
 from agent_console.domain.route_drafts import PolicyApplication, PolicyPlan
 from agent_console.repository.operations.routes import ROUTES_APPLY
 from agent_console.tui.agent_text import system_text
@@ -105,7 +106,7 @@ class ApplyScreen(RouteForm):
             request = PolicyApplication(text=text, dry_run=True, delete_missing=delete_missing)
             plan = await self.around.link.call(ROUTES_APPLY, request)
         except ValidationError as error:
-            self._refused(Invalid("; ".join(str(item["msg"]) for item in error.errors()), hint=UNCHANGED))
+            self._refused(Invalid("; ".join(problem_of(item) for item in error.errors()), hint=UNCHANGED))
         except ConsoleError as error:
             self._refused(error)
         else:

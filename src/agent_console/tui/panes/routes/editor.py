@@ -8,6 +8,7 @@ from textual.content import Content
 from agent_console.domain.errors import Conflict, ConsoleError
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import RoutePolicy
+from agent_console.domain.problems import problem_of
 from agent_console.domain.route_replays import Replay, RouteQuestion
 from agent_console.domain.routes import Route, RouteQuery, RouteRemoval
 from agent_console.repository.operations.routes import (
@@ -258,7 +259,7 @@ class RouteEditor(RouteForm):
                 saved = await self.around.link.call(ROUTES_PUT, request)
                 done = f"Saved as version {saved.version}."
         except ValidationError as error:
-            self.tell("; ".join(f"{item['loc'][0]}: {item['msg']}" for item in error.errors() if item["loc"]))
+            self.tell("; ".join(f"{item['loc'][0]}: {problem_of(item)}" for item in error.errors() if item["loc"]))
         except Conflict as error:
             self.tell(str(error.message))
             self._dirty = True

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.route_drafts import POLICY_FILE_BYTES
-from agent_console.tui.new_file import NewFile, unused_name
+from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, unused_name
 
 UNCHANGED = "Nothing was changed."
+ELSEWHERE = f"Nothing was kept. {FOLDER_SET_BY} can name another folder."
 
 
 def write_policy(folder: Path, text: str, at: datetime) -> Path:
@@ -15,13 +16,17 @@ def write_policy(folder: Path, text: str, at: datetime) -> Path:
     try:
         file = NewFile.begin(unused_name(folder, f"policy-{at:%Y%m%dT%H%M%S}", "yaml"))
     except OSError as error:
-        raise Invalid(f"{folder.absolute()} can't be written to: {error.strerror or error}.") from error
+        raise Invalid(
+            f"{folder.absolute()} can't be written to: {error.strerror or error}.", hint=ELSEWHERE
+        ) from error
     try:
         file.write(text)
         file.keep()
     except OSError as error:
         file.drop()
-        raise Invalid(f"{file.path.absolute()} could not be written: {error.strerror or error}.") from error
+        raise Invalid(
+            f"{file.path.absolute()} could not be written: {error.strerror or error}.", hint=ELSEWHERE
+        ) from error
     return file.path.absolute()
 
 

@@ -1,0 +1,28 @@
+"""What is wrong with a value that somebody gave, without the names that Python has for it."""
+
+import re
+from collections.abc import Mapping
+
+from pydantic_core import ErrorDetails
+
+WORDS: Mapping[str, str] = {
+    "missing": "has to be given",
+    "extra_forbidden": "is not known here",
+    "dict_type": "has to be a JSON object",
+    "model_type": "has to be a JSON object",
+    "model_attributes_type": "has to be a JSON object",
+    "list_type": "has to be a list",
+    "tuple_type": "has to be a list",
+    "int_parsing": "has to be a whole number",
+    "float_parsing": "has to be a number",
+    "bool_parsing": "has to be yes or no",
+}
+_SHOULD = re.compile(r"^\w+ should (be|have) ")
+
+
+def problem_of(found: ErrorDetails) -> str:
+    """One of the faults that a model found; it completes "<field>: …"."""
+    if (words := WORDS.get(found["type"])) is not None:
+        return words
+    said = found["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    return _SHOULD.sub(r"has to \1 ", said)
