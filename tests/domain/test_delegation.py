@@ -30,6 +30,7 @@ Wrong = Callable[[DelegationFacts], DelegationFacts]
 
 A, B, C, D = (AgentId.new() for _ in range(4))
 OPEN = RouteFacts(RoutePolicy.ALLOWED, 7)
+ASKS = RouteFacts(RoutePolicy.REQUIRES_HUMAN_APPROVAL, 7)
 FINE = DelegationFacts(to_agent_id=B, path=(A,), route=OPEN, max_hops=2, runs_per_thread=3)
 
 # In the order of the design: the first of these that is not as it should be decides.
@@ -87,6 +88,24 @@ def test_who_is_stopped_by_the_limit_of_hops_is_told_the_limit() -> None:
         "A request may be passed on once at most.",
         "A request may be passed on 2 times at most.",
     )
+
+
+@pytest.mark.rule("U002-15")
+@pytest.mark.parametrize(
+    ("facts", "rule"),
+    [
+        (replace(FINE, route=ASKS, waiting=4, waiting_per_agent=5), Rule.ROUTE),
+        (replace(FINE, route=ASKS, waiting=5, waiting_per_agent=5), Rule.WAITING_PER_AGENT),
+        (replace(FINE, route=ASKS, waiting=5, waiting_per_agent=5, open_runs=3), Rule.RUNS_PER_THREAD),
+        (replace(FINE, waiting=5, waiting_per_agent=5), Rule.ROUTE),
+        (replace(FINE, route=None, waiting=5, waiting_per_agent=5), Rule.NO_ROUTE),
+    ],
+)
+def test_people_are_asked_no_more_than_they_can_read(facts: DelegationFacts, rule: Rule) -> None:
+    verdict = decide(facts)
+
+    assert verdict.rule is rule
+    assert (verdict.outcome is Outcome.RATE_LIMITED) == (rule in (Rule.WAITING_PER_AGENT, Rule.RUNS_PER_THREAD))
 
 
 @pytest.mark.parametrize(("hops", "path", "outcome"), [(1, (A,), Outcome.ALLOWED), (1, (C, A), Outcome.BLOCKED)])

@@ -31,6 +31,7 @@ async def test_what_nobody_set_has_its_default(open_repository: OpenRepository) 
         "max_hops": 2,
         "duplicate_window_seconds": 45,
         "runs_per_thread": 3,
+        "waiting_per_agent": 20,
         "lease_max_seconds": 3600,
         "hosted_per_owner": 10,
     }

@@ -19,14 +19,14 @@ async def test_why_one_agent_may_not_ask_another_is_told_rule_by_rule(story: Fle
         await on_pair(pilot, story, "dispatch", "gantry")
         await press(pilot, "x")
         await shows(app, "asked now      ? waits for a person", "? asks a person, version 1")
-        await shows(app, "8. route       the route between the two: ? waits for a person  decides")
-        assert shown_text(app).count("✓ no objection") == 4
+        await shows(app, "9. route       the route between the two: ? waits for a person  decides")
+        assert shown_text(app).count("✓ no objection") == 5
 
         story.execute("update agents set revoked_at = now(), revocation_reason = 'x' where name = 'gantry'")
         await press(pilot, "escape", "x")
 
         await shows(app, "2. target      can the other be asked: ✗ blocked  decides")
-        assert "8. route       the route between the two: not asked any more" in shown_text(app)
+        assert "9. route       the route between the two: not asked any more" in shown_text(app)
         await press(pilot, "escape", "home")
         await on_pair(pilot, story, "juniper", "iris")
         await press(pilot, "h")

@@ -33,6 +33,7 @@ class Rule(StrEnum):
     HOPS = "hops"
     DUPLICATE = "duplicate"
     RUNS_PER_THREAD = "runs_per_thread"
+    WAITING_PER_AGENT = "waiting_per_agent"
     ROUTE = "route"
     NO_ROUTE = "no_route"
     ERROR = "error"
@@ -62,6 +63,8 @@ class DelegationFacts:
     max_hops: int
     runs_per_thread: int
     open_runs: int = 0
+    waiting: int = 0
+    waiting_per_agent: int = 1
     may_write: bool = True
     target_able: bool = True
     parent_fits: bool = True
@@ -135,6 +138,15 @@ def _runs_per_thread(facts: DelegationFacts) -> Verdict | None:
     )
 
 
+def _waiting_per_agent(facts: DelegationFacts) -> Verdict | None:
+    """People who are asked too much stop reading what they approve."""
+    asks_a_person = facts.route is not None and facts.route.policy is RoutePolicy.REQUIRES_HUMAN_APPROVAL
+    if not asks_a_person or facts.waiting < facts.waiting_per_agent:
+        return None
+    sentence = f"{facts.waiting} requests of this agent wait for a person, and {facts.waiting_per_agent} may."
+    return Verdict(Outcome.RATE_LIMITED, Rule.WAITING_PER_AGENT, None, sentence)
+
+
 def _route(facts: DelegationFacts) -> Verdict:
     if facts.route is None:
         return _blocked(Rule.NO_ROUTE, "No route leads from the asking agent to this one, so it is blocked.")
@@ -156,6 +168,7 @@ CHECKS: tuple[Callable[[DelegationFacts], Verdict | None], ...] = (
     _hops,
     _duplicate,
     _runs_per_thread,
+    _waiting_per_agent,
     _route,
 )
 

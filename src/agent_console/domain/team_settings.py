@@ -34,6 +34,9 @@ DUPLICATE_WINDOW_SECONDS = SettingRule(
     "duplicate_window_seconds", 45, 0, 3600, "Seconds in which the same request again is dropped."
 )
 RUNS_PER_THREAD = SettingRule("runs_per_thread", 3, 1, 100, "How many runs of one thread may be open at once.")
+WAITING_PER_AGENT = SettingRule(
+    "waiting_per_agent", 20, 1, 1000, "How many requests of one agent may wait for a person at once."
+)
 LEASE_MAX_SECONDS = SettingRule(
     "lease_max_seconds", 3600, 10, 86400, "The longest lease an agent may ask for, in seconds."
 )
@@ -48,6 +51,7 @@ SETTINGS: dict[str, SettingRule] = {
         MAX_HOPS,
         DUPLICATE_WINDOW_SECONDS,
         RUNS_PER_THREAD,
+        WAITING_PER_AGENT,
         LEASE_MAX_SECONDS,
         HOSTED_PER_OWNER,
     )

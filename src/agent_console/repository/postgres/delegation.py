@@ -68,6 +68,7 @@ HINTS = {
     Rule.ROUTE: "Only an administrator changes routes.",
     Rule.NO_ROUTE: "An administrator has to open a route first.",
     Rule.RUNS_PER_THREAD: "Wait for a run of the thread to end.",
+    Rule.WAITING_PER_AGENT: "Wait until a person has decided some of them.",
 }
 
 

@@ -5,23 +5,27 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, case, func, select
+from sqlalchemy import Row, Select, case, func, select, text
 
 from agent_console.database.tables import a2a_routes, agents, approvals, runs, settings
 from agent_console.domain.delegation import DelegationFacts, NewDelegation, RouteFacts, request_digest
 from agent_console.domain.ids import AgentId, ApprovalId, RouteId, RunId
 from agent_console.domain.kinds import RoutePolicy
-from agent_console.domain.states import RunStatus
+from agent_console.domain.states import ApprovalState, RunStatus
 from agent_console.domain.team_settings import (
     DUPLICATE_WINDOW_SECONDS,
     MAX_HOPS,
     RUNS_PER_THREAD,
+    WAITING_PER_AGENT,
     SettingRule,
 )
 from agent_console.repository.postgres.beginning_runs import new_trace, open_runs
 from agent_console.repository.postgres.thread_access import Access
 from agent_console.repository.postgres.work import Work
 
+ONE_AFTER_THE_OTHER = text(
+    "select pg_advisory_xact_lock(hashtext('agent_console.approvals'), hashtext(:agent_id))"
+)
 UNFINISHED = (RunStatus.QUEUED.value, RunStatus.RUNNING.value)
 
 
@@ -112,7 +116,7 @@ async def locked_route(work: Work, from_agent_id: AgentId, to_agent_id: AgentId)
 
 
 async def gather(work: Work, access: Access, asked: NewDelegation, pair: Pair) -> Gathered:
-    limits = await _limits(work, MAX_HOPS, RUNS_PER_THREAD, DUPLICATE_WINDOW_SECONDS)
+    limits = await _limits(work, MAX_HOPS, RUNS_PER_THREAD, WAITING_PER_AGENT, DUPLICATE_WINDOW_SECONDS)
     parent = await _parent(work, access, asked, pair.from_agent_id)
     digest = request_digest(pair.from_agent_id, asked.to, asked.thread_id, asked.input)
     earlier = await _earlier(work, access, digest, limits[DUPLICATE_WINDOW_SECONDS.name])
@@ -124,12 +128,37 @@ async def gather(work: Work, access: Access, asked: NewDelegation, pair: Pair) -
         max_hops=limits[MAX_HOPS.name],
         runs_per_thread=limits[RUNS_PER_THREAD.name],
         open_runs=await open_runs(work, access),
+        waiting=await _waiting_in_turn(work, pair.from_agent_id, route),
+        waiting_per_agent=limits[WAITING_PER_AGENT.name],
         target_able=pair.to_able,
         parent_fits=parent is not None or asked.parent_run_id is None,
         repeats=earlier is not None,
     )
     trace_id = new_trace() if parent is None else parent.trace_id
     return Gathered(facts, parent, trace_id, digest, earlier, route)
+
+
+async def _waiting_in_turn(work: Work, agent_id: AgentId, route: Route | None) -> int:
+    """Exact: of the requests that an agent makes at once, in whatever threads, one is counted after the other.
+
+    Taken last of all locks, and only by who may have to ask a person.
+    """
+    if route is None or route.policy is not RoutePolicy.REQUIRES_HUMAN_APPROVAL:
+        return 0
+    await work.connection.execute(ONE_AFTER_THE_OTHER, {"agent_id": str(agent_id)})
+    return await waiting_requests(work, agent_id)
+
+
+async def waiting_requests(work: Work, agent_id: AgentId) -> int:
+    """Of this agent, for a person. Served by approvals_pair_idx."""
+    wanted = select(func.count()).where(
+        approvals.c.team_id == work.caller.team_id,
+        approvals.c.from_agent_id == agent_id,
+        approvals.c.state == ApprovalState.PENDING.value,
+        approvals.c.expires_at > func.now(),
+    )
+    counted: int = (await work.connection.execute(wanted)).scalar_one()
+    return counted
 
 
 async def _limits(work: Work, *rules: SettingRule) -> dict[str, int]:

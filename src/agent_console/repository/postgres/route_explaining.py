@@ -14,10 +14,11 @@ from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.permissions import Role
 from agent_console.domain.route_replays import RouteExplanation, RouteQuestion
 from agent_console.domain.states import RunStatus
-from agent_console.domain.team_settings import MAX_HOPS, RUNS_PER_THREAD
+from agent_console.domain.team_settings import MAX_HOPS, RUNS_PER_THREAD, WAITING_PER_AGENT
 from agent_console.repository.operations.routes import ROUTES_EXPLAIN
 from agent_console.repository.postgres.agent_words import NamedAgent, pair_called
 from agent_console.repository.postgres.beginning_runs import open_runs
+from agent_console.repository.postgres.delegation_facts import waiting_requests
 from agent_console.repository.postgres.run_records import readable_run
 from agent_console.repository.postgres.team_settings import setting_value
 from agent_console.repository.postgres.thread_access import Access, thread_access
@@ -48,6 +49,8 @@ async def explain_route(work: Work, asked: RouteQuestion) -> RouteExplanation:
         max_hops=await setting_value(work.connection, work.caller.team_id, MAX_HOPS),
         runs_per_thread=await setting_value(work.connection, work.caller.team_id, RUNS_PER_THREAD),
         open_runs=0 if setting.thread is None else await open_runs(work, setting.thread),
+        waiting=await waiting_requests(work, of.id),
+        waiting_per_agent=await setting_value(work.connection, work.caller.team_id, WAITING_PER_AGENT),
         may_write=setting.thread is None or await _may_write(work, of, setting.thread.thread_id),
         target_able=to.id not in revoked,
         parent_fits=setting.parent_fits,

@@ -24,9 +24,10 @@ RULES: dict[Rule, str] = {
     Rule.HOPS: "passed on too often",
     Rule.DUPLICATE: "asked a moment ago",
     Rule.RUNS_PER_THREAD: "too many runs at once",
+    Rule.WAITING_PER_AGENT: "too many wait for a person",
     Rule.ROUTE: "the route between the two",
 }
-LABELS = {Rule.RUNS_PER_THREAD: "open runs"}
+LABELS = {Rule.RUNS_PER_THREAD: "open runs", Rule.WAITING_PER_AGENT: "waiting"}
 
 
 class ExplainScreen(RouteSheet):
