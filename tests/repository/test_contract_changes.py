@@ -272,6 +272,22 @@ async def test_of_an_approval_the_agent_that_asked_hears_and_the_one_it_asked_do
         await beacon_hears.aclose()
 
 
+@pytest.mark.parametrize("kind", ["direct", "http"])
+async def test_of_what_one_agent_asks_another_those_in_the_thread_hear(fleet: Fleet, kind: str) -> None:
+    thread_id = add_thread(fleet)
+    let_in(fleet, thread_id, "atlas", write=True)
+    add_route(fleet, "atlas", "beacon")
+    async with callers(fleet, kind) as everybody:
+        owner, atlas = await everybody.person(OWNER), await everybody.agent("atlas")
+        changes = owner.changes()
+        assert await next_of(changes) == REFETCH
+
+        await asks(atlas, fleet, thread_id)
+
+        await heard_until(changes, told(Topic.MESSAGES, thread_id))
+        await changes.aclose()
+
+
 async def test_what_the_own_process_said_is_told_once(fleet: Fleet) -> None:
     async with callers(fleet, "direct") as everybody:
         repository = await everybody.person()

@@ -92,6 +92,8 @@ async def test_a_chain_grows_on_a_path_that_the_server_keeps(crew: Callers, flee
         "trace_id": str(root.trace_id),
     }
     assert len(trail(fleet, "message.create")) == len(trail(fleet, "run.create")) - 1 == 2
+    told = {"recipients": 1, "broadcast": False, "intervention": False}
+    assert facts(fleet, "message.create") == [told, told]
     assert fleet.one("select count(*) from audit_log a where a::text like '%%zebra%%'") == 0
 
 
