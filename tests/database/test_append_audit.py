@@ -139,6 +139,15 @@ def test_what_the_database_appends_is_what_the_program_would_have_written(team: 
     assert (row["created_at"], row["xid"]) == (clock["now"], clock["xid"])
 
 
+@pytest.mark.parametrize("nested", [{"why": {"text": "secret"}}, {"why": ["secret"]}])
+def test_only_plain_values_are_appended(team: Team, nested: dict[str, object]) -> None:
+    told = "select append_audit(%s, 'system', null, null, 'agent-console', 'job.create', 'job', 'job_1', %s)"
+    with pytest.raises(psycopg.errors.CheckViolation, match="plain values only"), team.connection.transaction():
+        team.execute(told, team.team_id, Jsonb(nested))
+
+    assert team.execute("select 1 from audit_log") == []
+
+
 def test_nobody_else_appends(team: Team) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege), acting_as(team, READ_ONLY):
         append(team, {})

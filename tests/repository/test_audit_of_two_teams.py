@@ -22,6 +22,7 @@ AGAIN = """
 """
 TO_COME = AGAIN.format(xid="'9000000000'::xid8")
 LATER = AGAIN.format(xid="xid")
+BESIDE = LATER.replace("where team_id = %s order by seq limit 1", "where id = %s")
 
 
 @pytest.fixture
@@ -55,3 +56,48 @@ async def test_what_was_put_into_ours_is_named_and_not_what_lies_in_theirs(
 
     assert proved.damage is not None
     assert (proved.damage.kind, proved.damage.audit_id) == (DamageKind.INSERTED, put_in)
+
+
+async def test_a_first_seal_that_was_changed_is_not_taken_for_theirs(
+    repository: Repository, fleet: Fleet, theirs: TeamId
+) -> None:
+    """Every chain begins with the same hash, so a first seal of theirs follows from where ours begins too."""
+    by_the_owner(fleet, "update audit_seals set prev_hash = sha256('x') where position = 1")
+
+    damage = (await repository.call(AUDIT_VERIFY, Verification())).damage
+
+    assert damage is not None
+    assert (damage.kind, damage.position) == (DamageKind.CHANGED, 1)
+
+
+async def test_a_cut_tail_is_one_though_theirs_is_longer(
+    repository: Repository, fleet: Fleet, theirs: TeamId
+) -> None:
+    by_the_owner(fleet, "delete from audit_seals where position = 3")
+
+    damage = (await repository.call(AUDIT_VERIFY, Verification())).damage
+
+    assert damage is not None
+    assert (damage.kind, damage.position) == (DamageKind.CUT, 3)
+
+
+async def test_a_proof_goes_on_from_our_own_act_and_not_from_theirs(repository: Repository, fleet: Fleet) -> None:
+    """Theirs at the same position came later: what was put in between the two would be passed over."""
+    ours, neighbours = fleet.team_id(), fleet.add_team("neighbours")
+    acts = [act(fleet, team_id=team) for team in (ours, ours, ours, neighbours, neighbours, ours)]
+    assert (seal(fleet, neighbours), seal(fleet)) == (2, 4)
+    put_in = fleet.one(BESIDE, acts[2])
+
+    first = await repository.call(AUDIT_VERIFY, Verification(batch_size=2))
+    second = await repository.call(AUDIT_VERIFY, Verification(batch_size=2, after=first.next))
+
+    assert first.damage is None
+    assert second.damage is not None
+    assert (second.damage.kind, second.damage.audit_id) == (DamageKind.INSERTED, put_in)
+
+
+def by_the_owner(fleet: Fleet, change: str) -> None:
+    """Of our own chain."""
+    fleet.execute("set session_replication_role = replica")
+    fleet.execute(f"{change} and team_id = %s", fleet.team_id())
+    fleet.execute("set session_replication_role = origin")

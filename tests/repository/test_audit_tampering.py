@@ -127,6 +127,15 @@ OF_THE_SEAL = {
 }
 
 
+WORDS = {
+    "team_id": "it was sealed, and it is gone",
+    **dict.fromkeys(("id", "created_at"), "its id or its time was changed after it was sealed"),
+    **dict.fromkeys(("seq", "xid"), "its number or its transaction was changed after it was sealed"),
+    "event_hash": "its hash is not the one that was sealed",
+}
+ANYTHING_ELSE = "it was changed after it was written: its hash does not fit"
+
+
 @pytest.mark.parametrize("column", OF_THE_ACT)
 async def test_a_changed_act_is_found(fleet: Fleet, column: str) -> None:
     value, kind = OF_THE_ACT[column]
@@ -136,7 +145,7 @@ async def test_a_changed_act_is_found(fleet: Fleet, column: str) -> None:
 
     assert found is not None
     assert (found.kind, found.position, found.audit_id) == (kind, VICTIM, victim(fleet)), found.message
-    assert str(victim(fleet)) in found.message
+    assert found.message == f"{victim(fleet)}: {WORDS.get(column, ANYTHING_ELSE)}"
 
 
 @pytest.mark.parametrize("column", OF_THE_SEAL)
@@ -198,6 +207,7 @@ async def test_an_act_deleted_together_with_its_seal_is_found(fleet: Fleet, plac
 
     assert found is not None
     assert (found.kind, found.position) == (kind, place)
+    assert ("and everything after it" in found.message) is (kind is CUT)
 
 
 SWAPPED = {
@@ -238,27 +248,57 @@ async def test_a_link_of_another_chain_is_found(fleet: Fleet) -> None:
     assert (found.kind, found.position) == (F, VICTIM)
 
 
+def put_in(fleet: Fleet, place: int = VICTIM, xid: str = "xid", seq: str = "seq") -> AuditId:
+    """An act beside a sealed one, or where its transaction and its number say."""
+    copied = "actor_type, actor_label, action, resource_type, resource_id, event_hash, created_at, team_id"
+    made = fleet.one(
+        f"insert into audit_log ({copied}, id, xid, seq)"
+        f" select 'system', {copied.removeprefix('actor_type, ')}, new_id(), {xid}, {seq} from audit_log"
+        " where id = %s returning id",
+        victim(fleet, place),
+    )
+    assert isinstance(made, UUID)
+    return AuditId.of(made)
+
+
+@pytest.mark.parametrize("seq", ["seq", "-5"], ids=["numbered like another", "below all numbers"])
 @pytest.mark.parametrize(
     "xid",
     [
         param("xid", id="between sealed ones"),
         param("'4'::xid8", id="before all"),
+        param("'0'::xid8", id="of no transaction"),
         param("'9000000000'::xid8", id="of a transaction still to come"),
     ],
 )
-async def test_an_act_put_in_later_is_found(fleet: Fleet, xid: str) -> None:
-    copied = "actor_type, actor_label, action, resource_type, resource_id, event_hash, created_at, team_id"
-    inserted = fleet.one(
-        f"insert into audit_log ({copied}, id, xid, seq)"
-        f" select 'system', {copied.removeprefix('actor_type, ')}, new_id(), {xid}, seq from audit_log"
-        " where id = %s returning id",
-        victim(fleet),
-    )
+async def test_an_act_put_in_later_is_found(fleet: Fleet, xid: str, seq: str) -> None:
+    inserted = put_in(fleet, xid=xid, seq=seq)
 
     found = await damage(fleet)
 
     assert found is not None
     assert (found.kind, found.audit_id, found.position) == (I, inserted, None)
+
+
+async def test_as_many_acts_put_in_as_a_wrong_count_would_hide_are_found(fleet: Fleet) -> None:
+    """In parts of one act: the second part begins at position 1."""
+    inserted = {put_in(fleet, 2) for _ in range(2)}
+
+    found = await damage(fleet, batch_size=1)
+
+    assert found is not None
+    assert found.kind is I
+    assert found.audit_id in inserted
+
+
+async def test_a_changed_act_is_not_taken_for_one_that_bears_its_number(fleet: Fleet) -> None:
+    put_in(fleet)
+    fleet.execute("update audit_log set actor_label = 'Ole' where id = %s", victim(fleet))
+
+    found = await damage(fleet)
+
+    assert found is not None
+    assert (found.kind, found.position, found.audit_id) == (C, VICTIM, victim(fleet)), found.message
 
 
 async def kept_seal(fleet: Fleet, position: int = ACTS) -> KeptSeal:

@@ -1,5 +1,6 @@
 """Proving the trail and dropping its old months, through both repositories."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -25,6 +26,7 @@ from agent_console.repository.postgres.repository import Backend
 from tests.repository.conftest import OPERATOR, OpenRepository
 from tests.support.fleet import Fleet
 from tests.support.trail import act, old_act, seal
+from tests.support.until import until
 
 JANUARY = datetime(2020, 1, 31, 23, 59, tzinfo=UTC)
 FEBRUARY = datetime(2020, 2, 1, 0, 1, tzinfo=UTC)
@@ -71,9 +73,11 @@ async def test_a_trail_is_proved_in_parts_against_a_seal_that_was_kept(
 
     proved = await whole(admin, batch_size=3, seal=kept.model_dump(mode="json", exclude={"team", "sealed_at"}))
     first = await admin.call(AUDIT_VERIFY, Verification(batch_size=3))
+    but_one = await admin.call(AUDIT_VERIFY, Verification(batch_size=7))
 
     assert (proved.done, proved.position, proved.left, proved.unsealed, proved.damage) == (8, 8, 0, 0, None)
     assert (first.done, first.left, first.position) == (3, 5, 3)
+    assert (but_one.left, but_one.next) == (1, f"7.{kept.hash}")
     assert proved.hash == (await admin.call(AUDIT_SEAL, Nothing())).hash
     with pytest.raises(Forbidden):
         await operator.call(AUDIT_VERIFY, Verification())
@@ -83,8 +87,9 @@ async def test_a_trail_is_proved_in_parts_against_a_seal_that_was_kept(
     ):
         with pytest.raises(Invalid):
             await admin.call(AUDIT_VERIFY, wrong)
-    with pytest.raises(Conflict):
-        await admin.call(AUDIT_VERIFY, Verification(after=f"99.{kept.hash}"))
+    for nowhere in (99, 10**30):
+        with pytest.raises(Conflict, match="no longer in the chain"):
+            await admin.call(AUDIT_VERIFY, Verification(after=f"{nowhere}.{kept.hash}"))
 
 
 async def test_an_empty_trail_holds(repository: Repository) -> None:
@@ -174,15 +179,13 @@ async def test_a_month_with_acts_that_are_not_sealed_stays(repository: Repositor
     assert fleet.one("select id from audit_log") == unsealed
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        "",
-        "insert into audit_checkpoints (team_id, id, month, first_position, last_position, last_hash, rows)"
-        " select team_id, new_id(), '2020-01-01', 1, position, hash, 3 from audit_seals where position = 2",
-    ],
-    ids=["without a checkpoint", "with a forged one"],
+FORGED = (
+    "insert into audit_checkpoints (team_id, id, month, first_position, last_position, last_hash, rows)"
+    " select team_id, new_id(), '2020-01-01', 1, position, hash, 3 from audit_seals where position = 2"
 )
+
+
+@pytest.mark.parametrize("forged", ["", FORGED], ids=["without a checkpoint", "with a forged one"])
 async def test_a_month_dropped_by_hand_is_damage(repository: Repository, fleet: Fleet, forged: str) -> None:
     two_old_months(fleet)
     fleet.execute("drop table audit_log_2020_01")
@@ -194,6 +197,109 @@ async def test_a_month_dropped_by_hand_is_damage(repository: Repository, fleet: 
     assert damage is not None
     assert damage.kind is DamageKind.DROPPED
     assert "2020-01" in damage.message
+
+
+async def test_a_month_dropped_by_hand_is_damage_though_another_was_dropped_rightly(
+    repository: Repository, fleet: Fleet
+) -> None:
+    two_old_months(fleet)
+    await repository.call(AUDIT_PRUNE, Pruning())
+    seal(fleet)
+    fleet.execute("drop table audit_log_2020_02")
+
+    damage = (await whole(repository)).damage
+
+    assert damage is not None
+    assert (damage.kind, damage.position) == (DamageKind.DROPPED, 3)
+    assert "2020-02" in damage.message
+
+
+PUT_IN = """
+    insert into audit_log (team_id, id, xid, seq, actor_type, actor_label, action, resource_type, resource_id,
+                           event_hash, created_at)
+    select %s, new_id(), coalesce(min(s.audit_xid), '4'), 1, 'system', 'agent-console', 'job.create', 'job',
+           'job_x', sha256('x'), now()
+      from audit_seals s where s.position = %s
+    returning id
+"""
+
+
+@pytest.mark.parametrize("how_many", [1, 2])
+async def test_acts_put_in_do_not_pass_for_those_that_went_with_their_month(
+    repository: Repository, fleet: Fleet, how_many: int
+) -> None:
+    """One act of January lies among those of February, and is rightly gone."""
+    two_old_months(fleet)
+    await repository.call(AUDIT_PRUNE, Pruning())
+    seal(fleet)
+    assert (await whole(repository)).damage is None
+    put_in = {fleet.one(PUT_IN, fleet.team_id(), 5) for _ in range(how_many)}
+
+    damage = (await whole(repository)).damage
+
+    assert damage is not None
+    assert damage.kind is DamageKind.INSERTED
+    assert damage.audit_id in put_in
+
+
+async def test_an_act_put_in_is_found_though_everything_else_was_dropped(
+    repository: Repository, fleet: Fleet
+) -> None:
+    old_act(fleet, JANUARY)
+    seal(fleet)
+    await repository.call(AUDIT_PRUNE, Pruning())
+    put_in = fleet.one(PUT_IN, fleet.team_id(), 99)
+
+    damage = (await whole(repository)).damage
+
+    assert damage is not None
+    assert (damage.kind, damage.audit_id) == (DamageKind.INSERTED, put_in)
+
+
+async def test_of_two_acts_of_one_transaction_the_missing_one_is_named(
+    repository: Repository, fleet: Fleet
+) -> None:
+    both = "from (select append_audit(%s, 'human', %s, null, 'Ana', 'job.create', 'job', 'job_' || n) as id"
+    acts = fleet.execute(
+        f"select id {both} from generate_series(1, 2) as n) as made",
+        *(fleet.team_id(), fleet.user_id("ana@example.com")),
+    )
+    seal(fleet)
+    fleet.execute("set session_replication_role = replica")
+    fleet.execute("delete from audit_log where id = %s", *acts[1])
+    fleet.execute("set session_replication_role = origin")
+
+    damage = (await whole(repository)).damage
+
+    assert damage is not None
+    assert (damage.kind, damage.audit_id) == (DamageKind.MISSING, *acts[1])
+
+
+AWAITED = "select pid from pg_locks where not granted and relation = %s::regclass"
+
+
+async def test_a_month_whose_checkpoint_comes_while_it_is_looked_at_is_to_be_verified_again(
+    repository: Repository, fleet: Fleet
+) -> None:
+    """First nobody may read the acts, then nobody may read who is who: so the checkpoint can come in between."""
+    two_old_months(fleet)
+    fleet.execute("drop table audit_log_2020_01")
+
+    async with (
+        await psycopg.AsyncConnection.connect(fleet.administration) as of_acts,
+        await psycopg.AsyncConnection.connect(fleet.administration) as of_people,
+    ):
+        await of_acts.execute("lock table audit_log")
+        verifying = asyncio.create_task(whole(repository, after=f"0.{bytes(32).hex()}"))
+        await until(lambda: bool(fleet.execute(AWAITED, "audit_log")))
+        await of_people.execute("lock table users")
+        await of_acts.commit()
+        await until(lambda: bool(fleet.execute(AWAITED, "users")))
+        fleet.execute(FORGED)
+        await of_people.commit()
+
+    with pytest.raises(Conflict, match="Position 1 changed while it was looked at"):
+        await verifying
 
 
 CHECKPOINT = {
