@@ -15,7 +15,6 @@ from tests.support.asking import ANA, Callers, add_route, asks, set_setting, sta
 from tests.support.conversations import add_thread, let_in
 from tests.support.fleet import Fleet
 from tests.support.locks import somebody_waits_for_a_lock
-from tests.support.no_index import no_index_helps
 
 LIMITS = ("max_hops", "runs_per_thread", "duplicate_window_seconds")
 
@@ -94,7 +93,6 @@ async def test_the_same_again_a_second_after_the_window_is_a_request_of_its_own(
 async def test_of_several_within_a_widened_window_the_newest_answers(
     crew: Callers, fleet: Fleet, policy: str, table: str
 ) -> None:
-    no_index_helps(fleet)
     thread_id, atlas = talking(fleet), await crew.agent("atlas")
     add_route(fleet, "atlas", "beacon", policy)
     set_setting(fleet, "duplicate_window_seconds", 30)
