@@ -28,6 +28,7 @@ from _pytest.runner import runtestprotocol
 from bench.mutant_python import Mutant, become, python_mutants
 from bench.mutant_sql import functions_in, sql_changes
 from tests.conftest import EMPTY_TEMPLATE, FLEET_TEMPLATE, STORY_TEMPLATE
+from tests.database.conftest import NEWEST
 from tests.support import one_way
 from tests.support.lending import Lending
 
@@ -47,6 +48,8 @@ class Tried:
 
     def __init__(self, session: pytest.Session) -> None:
         self.session = session
+        # A copy that started a server of another version would leave it behind.
+        session.items[:] = [item for item in session.items if _on_the_usual_server(item)]
         self.wanted = json.loads(os.environ[WANTED])
         self.path = Path(self.wanted["file"])
         self.source = self.path.read_text(encoding="utf-8")
@@ -54,6 +57,7 @@ class Tried:
         self.databases: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.called: dict[str, list[str]] = {}
+        self.noticed: dict[str, list[str]] = {}
         self.outcomes: list[dict[str, object]] = []
         self.numbers = count(1)
 
@@ -83,13 +87,20 @@ class Tried:
         return [one for one in mutants if one in set(chosen)]
 
     def items_for(self, mutant: Mutant) -> list[pytest.Item]:
-        """Quick ones first. Who uses a statement is not told by calls: all who come by its file are asked."""
+        """First those that noticed another mutant of the same place, then quick ones. Who uses a statement is not
+        told by calls: all who come by its file are asked."""
         asked = self.session.items
         if not self.in_sql:
             is_statement = mutant.place.isupper()
             asked = [item for item in asked if is_statement or mutant.place in self.called[item.nodeid]]
             asked = [item for item in asked if self.called[item.nodeid]]
-        return sorted(asked, key=lambda item: self.seconds[item.nodeid])
+        noticed = self.noticed.get(mutant.place, [])
+        return sorted(asked, key=lambda item: (item.nodeid not in noticed, self.seconds[item.nodeid]))
+
+
+def _on_the_usual_server(item: pytest.Item) -> bool:
+    asked = getattr(item, "callspec", None)
+    return asked is None or asked.params.get("server", NEWEST) == NEWEST
 
 
 def sql_mutants(file: str, text: str) -> Iterator[Mutant]:
@@ -257,9 +268,9 @@ def _outcome(tried: Tried, mutant: Mutant) -> dict[str, object]:
         if not tried.in_sql:
             become(mutant, tried.module(), tried.source)
         not_begun = ""
-        for _, wrong, began in _run(tried, items):
+        for item, wrong, began in _run(tried, items):
             if wrong is not None and began:
-                return {"outcome": "killed", "by": wrong}
+                return {"outcome": "killed", "by": wrong, "test": item.nodeid}
             not_begun = not_begun or wrong or ""
         return {"outcome": "survived", "by": not_begun or f"{len(items)} tests"}
 
@@ -273,6 +284,7 @@ def _outcome(tried: Tried, mutant: Mutant) -> dict[str, object]:
     if "error" in said:
         # Code that calls super() can't stand in for code that does not.
         said = {"outcome": "no function" if "free vars" in said["error"] else "not made", "by": said["error"]}
+    tried.noticed.setdefault(mutant.place, []).append(said.get("test", ""))
     told = {"mutant": mutant.name, **said, "seconds": round(time.monotonic() - began, 1)}
     print(f"{told['outcome']:<9} {told['seconds']:>5} s  {mutant.name}  [{told['by']}]"[:400], flush=True)
     return told

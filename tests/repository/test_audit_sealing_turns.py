@@ -45,9 +45,9 @@ async def the_turn_is_lost(fleet: Fleet, backend: Backend) -> int | None:
     ):
         await holding.execute("select from audit_heads for update")
         round_begun = asyncio.create_task(sealing(backend))
-        await somebody_waits_for_a_lock(fleet)
+        await somebody_waits_for_a_lock(fleet, task=round_begun)
         taken = asyncio.create_task(another.execute(TURN))
-        await somebody_waits_for_a_lock(fleet, 2)
+        await somebody_waits_for_a_lock(fleet, 2, task=round_begun)
         await holding.commit()
         await taken
         return await round_begun

@@ -184,7 +184,7 @@ async def test_what_is_changed_just_now_is_waited_for_and_counts(
     async with await psycopg.AsyncConnection.connect(fleet.administration) as administrator:
         await administrator.execute(change.encode())
         asking = asyncio.create_task(asks(atlas, fleet, thread_id))
-        await somebody_waits_for_a_lock(fleet)
+        await somebody_waits_for_a_lock(fleet, task=asking)
         await administrator.commit()
 
     with pytest.raises(refusal) as refused:

@@ -110,7 +110,7 @@ async def test_a_route_that_goes_with_its_agent_while_it_is_removed_is_gone(
     async with await psycopg.AsyncConnection.connect(fleet.administration) as remover:
         await remover.execute("delete from a2a_routes")
         removing = asyncio.create_task(repository.call(ROUTES_DELETE, removal))
-        await somebody_waits_for_a_lock(fleet)
+        await somebody_waits_for_a_lock(fleet, task=removing)
         await remover.commit()
 
     with pytest.raises(NotFound, match="no route"):
@@ -127,7 +127,7 @@ async def test_a_file_is_not_applied_to_routes_that_go_with_their_agent_meanwhil
     async with await psycopg.AsyncConnection.connect(fleet.administration) as remover:
         await remover.execute("delete from a2a_routes where to_agent_id = %s", (fleet.agent_id("ember"),))
         applying = asyncio.create_task(applied(repository, policy()))
-        await somebody_waits_for_a_lock(fleet)
+        await somebody_waits_for_a_lock(fleet, task=applying)
         await remover.commit()
 
     with pytest.raises(Conflict, match="An agent was deleted meanwhile"):
