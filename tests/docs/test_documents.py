@@ -1,11 +1,13 @@
 """What README and docs tell the reader to type is typed here, by a real shell, at a real server and database."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import REPOSITORY, documents, read
+from tests.docs.command_line import accepted
 from tests.docs.stage import Stage
 from tests.support.warm_start import PROGRAMS
 
@@ -19,6 +21,15 @@ WITH_COMMANDS = [path for path in documents() if read(path).commands]
 @pytest.mark.parametrize("path", WITH_COMMANDS, ids=lambda path: path.name)
 def test_every_command_works_as_it_is_written(path: Path, documented: Stage) -> None:
     documented.run(read(path))
+
+
+@pytest.mark.parametrize("path", [REPOSITORY / "examples" / "README.md"], ids=lambda path: path.parent.name)
+def test_commands_that_wait_for_a_person_would_at_least_be_taken(path: Path) -> None:
+    words = [shlex.split(command.words, comments=True) for command in read(path).commands]
+
+    ours = [given[1:] for given in words if given[0] == "agent-console"]
+    assert len(ours) >= 10
+    assert all(accepted(given) for given in ours)
 
 
 def test_few_commands_are_left_out_and_each_says_why() -> None:
