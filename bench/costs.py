@@ -18,10 +18,10 @@ from pathlib import Path
 
 from tests.queue.more_agents import AddedAgent, crowd
 from tests.support.clusters import reachable_folder
+from tests.support.example_fleet import fill
 from tests.support.fleet import Fleet
 
 from agent_console.database.embedded import embedded_postgres
-from agent_console.database.example_fleet import fill
 from agent_console.database.migrate import migrate
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.messages import NewMessage

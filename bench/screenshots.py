@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.support import example_fleet, example_story
 from tests.support.fleet import Fleet
 from tests.support.told_course import course
 from tests.support.told_trail import tell_the_story
 from tests.tui_console.audit_stage import sealed_at
 from textual.pilot import Pilot
 
-from agent_console.database import example_fleet, example_story
 from agent_console.database.embedded import embedded_postgres
 from agent_console.database.migrate import migrate
 from agent_console.database.roles import APP, with_role

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.terminal_pty import PtyProgram
+from tests.support import example_fleet, example_story
 from tests.support.clusters import reachable_folder
 from tests.support.fleet import AT, Fleet
 
-from agent_console.database import example_fleet, example_story
 from agent_console.database.embedded import embedded_postgres
 from agent_console.database.migrate import migrate
 from agent_console.repository.port import Topic

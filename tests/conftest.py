@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from agent_console.database import example_fleet, example_story
 from agent_console.database.migrate import migrate
+from tests.support import example_fleet, example_story
 from tests.support.clusters import Cluster, TemplateDatabase, cluster, reachable_folder, template_database
 from tests.support.compiled_once import compile_once
 from tests.support.fleet import AT, Fleet

@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from agent_console.database import example_fleet
 from agent_console.domain.ids import KINDS, Id, TeamId, ThreadId
 from agent_console.domain.secrets import Secret
 from agent_console.repository.port import Repository
 from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import PostgresRepository
+from tests.support import example_fleet
 from tests.support.act_stage import ANA, Stage, new_name
 from tests.support.asking import OLE, VERA, callers, started
 from tests.support.conversations import let_in, say

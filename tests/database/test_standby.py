@@ -16,7 +16,6 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from agent_console.agent import JobContext
-from agent_console.database import example_fleet
 from agent_console.database.migrate import migrate
 from agent_console.database.roles import APP, with_role
 from agent_console.domain.audit_proof import Verification, Verified
@@ -35,6 +34,7 @@ from agent_console.repository.postgres.sealing import SEAL_ACTS
 from tests.agent.stage import Stage, until
 from tests.faults.postgres import Postgres, own_postgres, standby_of
 from tests.queue.crew import EMPTY
+from tests.support import example_fleet
 from tests.support.clusters import reachable_folder
 from tests.support.fleet import AT, Fleet
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import psycopg
 
-from agent_console.database import example_fleet
 from agent_console.database.migrate import migrate
 from agent_console.domain.secrets import Secret
 from tests.cli.program import environment
 from tests.faults.agents import Crew
 from tests.faults.postgres import LOOK_SECONDS, SECONDS, Postgres, own_postgres
 from tests.queue.crew import EMPTY
+from tests.support import example_fleet
 from tests.support.fleet import AT, Fleet
 from tests.support.warm_start import REPOSITORY, WarmProgram, warm_python
 

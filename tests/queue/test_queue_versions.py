@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_console.database import example_fleet
 from agent_console.database.migrate import migrate
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.working import (
@@ -30,6 +29,7 @@ from agent_console.repository.postgres.repository import Backend, PostgresReposi
 from tests.queue.crew import EMPTY, claim, take, time_passes
 from tests.queue.more_agents import crowd
 from tests.queue.two_processes import TwoProcesses
+from tests.support import example_fleet
 from tests.support.clusters import Cluster, Version, available_versions, cluster, reachable_folder
 from tests.support.fleet import AT, Fleet
 

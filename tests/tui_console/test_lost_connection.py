@@ -10,12 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent_console.database import example_fleet
 from agent_console.database.embedded_account import server_account
 from agent_console.database.migrate import migrate
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import LinkState
-from tests.support import clusters
+from tests.support import clusters, example_fleet
 from tests.support.clusters import Cluster, reachable_folder
 from tests.support.fleet import AT, Fleet
 from tests.support.serving import serving

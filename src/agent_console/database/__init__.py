@@ -1,1 +1,1 @@
-"""database"""
+"""Everything about PostgreSQL that is not an operation: its tables, migrations, roles, and the embedded server."""

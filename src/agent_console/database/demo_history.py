@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_once
 
 from agent_console.database.address import administration_engine, refused
 from agent_console.database.example_conversations import OPERATOR, STORIES, Thread, Told
-from agent_console.database.example_fleet import ExampleIds
+from agent_console.database.example_ids import ExampleIds
 from agent_console.database.example_jobs import EXAMPLE_JOBS, ExampleJob
 from agent_console.database.tables import (
     agents,

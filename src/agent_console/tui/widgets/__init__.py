@@ -1,1 +1,1 @@
-"""widgets"""
+"""The parts that screens are made of. Each is given what it shows; none asks for it."""

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_once
 
 from agent_console.database.address import administration_engine, refused
 from agent_console.database.example_conversations import OPERATOR, ROUTES, STORIES, Ran, Thread, Told, Waits
-from agent_console.database.example_fleet import ADMIN, TEAM, ExampleIds
+from agent_console.database.example_ids import ExampleIds
 from agent_console.database.tables import (
     a2a_route_versions,
     a2a_routes,
@@ -43,6 +43,7 @@ from agent_console.domain.ids import (
     UserId,
 )
 from agent_console.domain.lanes import lane_key
+from tests.support.example_fleet import ADMIN, TEAM
 
 JOB_TYPE = "agent_run"
 

@@ -1,25 +1,23 @@
-"""A small example fleet for a first look, and a fixed one for tests: the same `at` gives the same rows."""
+"""The fixed fleet that tests and pictures look at: the same `at` gives the same rows."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, select
-from sqlalchemy import update as update_rows
+from sqlalchemy import Connection, Table, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_once
 
 from agent_console.database.address import administration_engine, refused
+from agent_console.database.example_ids import ExampleIds
 from agent_console.database.example_jobs import EXAMPLE_JOBS, ExampleJob
 from agent_console.database.tables import agent_runtime, agents, job_events, jobs, lanes, teams, users
-from agent_console.domain.ids import AgentId, Id, JobEventId, JobId, LaneId, TeamId, UserId
+from agent_console.domain.ids import AgentId, JobEventId, JobId, LaneId, TeamId, UserId
 from agent_console.domain.lanes import lane_key
 
 TEAM = "example"
 ADMIN = "ana@example.com"
-
-Kind = TypeVar("Kind", bound=Id)
 
 
 @dataclass(frozen=True)
@@ -49,18 +47,6 @@ EXAMPLE_AGENTS = (
     ExampleAgent("iris", "laptop-ana", ("tool:report:2.0.0",), presence="unknown", seconds_silent=0),
     ExampleAgent("juniper", "core-02", ("tool:triage:0.8.2",), presence="offline", revoked="key found in a log"),
 )
-
-
-class ExampleIds:
-    """Ids made from the fleet's own time and a count, so that the same fleet has the same ids again."""
-
-    def __init__(self, at: datetime) -> None:
-        self._at = at
-
-    def make(self, kind: type[Kind], name: str, seconds_ago: float = 0) -> Kind:
-        moment = int((self._at - timedelta(seconds=seconds_ago)).timestamp() * 1000)
-        random = int.from_bytes(hashlib.sha256(f"{kind.prefix}:{name}".encode()).digest()[:10])
-        return kind(int=moment << 80 | 7 << 76 | (random >> 68) << 64 | 2 << 62 | random & (1 << 62) - 1)
 
 
 def fill(dsn: str, at: datetime) -> None:
@@ -201,28 +187,3 @@ class _Filling:
                 "created_at": self.ago(job.age),
             },
         )
-
-
-def keep_alive(dsn: str) -> None:
-    """The example agents are puppets: while the demo runs, somebody has to send their heartbeats."""
-    with refused(dsn), administration_engine(dsn).begin() as connection:
-        for agent in EXAMPLE_AGENTS:
-            if agent.presence not in ("online", "error"):
-                continue
-            puppet = (
-                select(agents.c.team_id, agents.c.id)
-                .join(teams, teams.c.id == agents.c.team_id)
-                .where(teams.c.slug == TEAM, agents.c.name == agent.name)
-                .subquery()
-            )
-            beat = update_rows(agent_runtime).where(
-                agent_runtime.c.team_id == puppet.c.team_id, agent_runtime.c.agent_id == puppet.c.id
-            )
-            said = {"presence": agent.presence, "error_message": agent.error}
-            connection.execute(beat.values(last_heartbeat_at=func.now(), **said))
-            held = update_rows(jobs).where(
-                jobs.c.team_id == puppet.c.team_id,
-                jobs.c.agent_id == puppet.c.id,
-                jobs.c.status.in_(("assigned", "running")),
-            )
-            connection.execute(held.values(lease_expires_at=func.now() + timedelta(seconds=120)))
