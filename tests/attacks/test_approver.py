@@ -1,9 +1,12 @@
 """Requests written to be waved through: the facts come first, and an agent's words stay its words."""
 
+from itertools import product
+
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from agent_console.domain.approvals import Approval, ApprovalAsked
+from agent_console.domain.ids import AgentId
 from agent_console.repository.operations.approvals import APPROVALS_GET
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.agent_text import agent_block
@@ -80,6 +83,32 @@ async def test_facts_come_first_and_every_line_of_an_agent_stands_behind_a_bar(s
     }
 
     assert found == {}
+
+
+async def test_a_name_that_looks_like_another_or_was_another_s_stands_beside_its_own_id(story: Fleet) -> None:
+    """A name proves nothing: it may be written with other letters, be taken over, or hold the id of somebody."""
+    approval = await waiting(story)
+    assert approval.from_agent is not None
+    names = (
+        *(approval.from_agent, *(HOSTILE[name] for name in ("homoglyph name", "reused name", "full-width name"))),
+        f"{approval.from_agent}  {approval.from_agent_id}",
+    )
+
+    hidden = []
+    for name, width in product(names, (78, 40)):
+        another = AgentId.new()
+        asked = approval.model_copy(update={"from_agent": name, "from_agent_id": another})
+        hidden += [(name, width)] if not told_of("from", asked, width).endswith(str(another)) else []
+
+    assert hidden == []
+
+
+def told_of(label: str, approval: Approval, width: int) -> str:
+    """A fact with all its lines: on a narrow screen an id is broken, and goes on in the next."""
+    lines = approval_sheet(approval).laid_out(width).plain.split("\n")
+    begin = next(place for place, line in enumerate(lines) if line[:15].strip() == label)
+    end = next(place for place, line in enumerate(lines[begin + 1 :], begin + 1) if line[:15].strip())
+    return "".join(line[15:].strip() for line in lines[begin:end])
 
 
 class Reading(App[None]):
