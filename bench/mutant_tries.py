@@ -34,8 +34,8 @@ from tests.support.lending import Lending
 
 WANTED = "MUTANTS_WANTED"
 """A JSON object: file, places (all when empty), most, seed, known (not tried), report (where it is told)."""
-ONCE, SECONDS = 20.0, 3.0
-"""A mutant that takes three times as long as all its tests took, and twenty seconds more, has gone astray."""
+ONCE, SECONDS = 60.0, 3.0
+"""A mutant with which a test takes three times as long as before, and a minute more, has gone astray."""
 FREE = 1_000_000
 LENDING: list[Lending] = []
 
@@ -165,6 +165,9 @@ def _run(tried: Tried, items: Sequence[pytest.Item]) -> Iterator[tuple[pytest.It
     """Each test, how it failed, and whether it could begin at all."""
     for item, following in zip(items, [*items[1:], _nobody(tried)], strict=False):
         wrong, began = None, True
+        if tried.seconds:
+            # Whoever has gone astray does not listen: the copy of the process is ended.
+            signal.setitimer(signal.ITIMER_REAL, ONCE + SECONDS * tried.seconds[item.nodeid])
         for report in runtestprotocol(item, log=False, nextitem=following):
             if report.failed and wrong is None:
                 said = str(getattr(getattr(report.longrepr, "reprcrash", None), "message", report.longrepr))
@@ -268,6 +271,7 @@ def _outcome(tried: Tried, mutant: Mutant) -> dict[str, object]:
         if not tried.in_sql:
             become(mutant, tried.module(), tried.source)
         not_begun = ""
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for item, wrong, began in _run(tried, items):
             if wrong is not None and began:
                 return {"outcome": "killed", "by": wrong, "test": item.nodeid}
@@ -278,7 +282,7 @@ def _outcome(tried: Tried, mutant: Mutant) -> dict[str, object]:
     at_most = ONCE + SECONDS * sum(tried.seconds[item.nodeid] for item in items)
     try:
         with _in_the_databases(tried, mutant):
-            said = _in_a_copy(tried, ask, at_most) or {"outcome": "killed", "by": f"not done in {at_most:.0f} s"}
+            said = _in_a_copy(tried, ask, at_most) or {"outcome": "killed", "by": "gone astray"}
     except psycopg.Error as error:
         said = {"outcome": "no function", "by": str(error).splitlines()[0]}
     if "error" in said:

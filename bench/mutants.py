@@ -6,25 +6,29 @@
 
 bench/mutants.toml lists the files, the tests that are about each, and the mutants that nobody can notice, each
 with the reason. No file is changed: see mutant_tries. One that survives and is not explained makes it exit code 1.
+docs/proof.md has a row for each file, which is written as soon as its mutants were tried.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from bench.breaking_rules import TREE, surroundings
-from bench.faults_report import WIDTH, InAll, write_part
+from bench.faults_report import PROOF, WIDTH, InAll, write_part
+from bench.mutant_python import python_mutants
+from bench.mutant_sql import functions_in, sql_changes
 
 LISTED = Path(__file__).with_name("mutants.toml")
 WANTED = "MUTANTS_WANTED"
@@ -107,25 +111,79 @@ def look_at(listed: dict[str, Any], most: int | None, seed: int) -> Looked:
     return looked
 
 
-def table(looked: Iterable[Looked]) -> str:
-    rows = ["| part | file | mutants | killed | survived | explained |", "|---|---|--:|--:|--:|--:|"]
-    for one in looked:
-        killed, explained, wrong = one.counted[KILLED], len(one.explained), len(one.wrong)
-        total = killed + explained + wrong
-        rows.append(f"| {one.part} | `{one.file}` | {total} | {killed} | {wrong} | {explained} |")
-    return "\n".join(rows)
+def how_many(listed: dict[str, Any]) -> int:
+    """All mutants of a file, of which perhaps a sample is tried."""
+    path, places = Path(listed["file"]), listed.get("places", [])
+    text = (TREE / path).read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return sum(not places or one.place in places for one in python_mutants(str(path), text))
+    return sum(len(list(sql_changes(body))) for name, body in functions_in(text) if not places or name in places)
 
 
-def told(part: str, looked: Sequence[Looked], minutes: float) -> str:
-    killed = sum(one.counted[KILLED] for one in looked)
-    explained = sum(len(one.explained) for one in looked)
-    survived = sum(len(one.wrong) for one in looked)
-    words = (
-        f"{killed + explained + survived:,} mutants, {killed:,} killed, {survived} survived, {explained} explained"
-        f" as no fault, in {minutes:.0f} minutes. A mutant is the code with one comparison, condition, constant,"
-        " lock or statement changed. Each explained one stands in `bench/mutants.toml` with its reason."
+@dataclass(frozen=True)
+class Row:
+    """What is told of a file. `tried` is less than there are when it was a sample."""
+
+    file: str
+    tried: int
+    of: int
+    killed: int
+    survived: int
+    explained: int
+    on: str
+
+    @classmethod
+    def of_looked(cls, looked: Looked, of: int) -> "Row":
+        killed, explained, wrong = looked.counted[KILLED], len(looked.explained), len(looked.wrong)
+        tried, on = killed + explained + wrong, f"{datetime.now(UTC):%Y-%m-%d}"
+        return cls(looked.file, tried, max(of, tried), killed, wrong, explained, on)
+
+    def __str__(self) -> str:
+        tried = f"{self.tried}" if self.tried == self.of else f"{self.tried} of {self.of}"
+        numbers = f"{tried} | {self.killed} | {self.survived} | {self.explained}"
+        return f"| `{self.file}` | {numbers} | {self.on} |"
+
+
+TOLD = re.compile(
+    r"^\| `(?P<file>[^`]+)` \| (?P<tried>\d+)(?: of (?P<of>\d+))? \| (?P<killed>\d+) \| (?P<survived>\d+)"
+    r" \| (?P<explained>\d+) \| (?P<on>[\d-]+) \|$",
+    re.MULTILINE,
+)
+
+
+def told_before() -> dict[str, Row]:
+    found = {}
+    for row in TOLD.finditer(PROOF.read_text(encoding="utf-8")):
+        tried, killed, survived, explained = map(int, row.group("tried", "killed", "survived", "explained"))
+        of = int(row["of"] or tried)
+        found[row["file"]] = Row(row["file"], tried, of, killed, survived, explained, row["on"])
+    return found
+
+
+def told(part: str, rows: Sequence[Row]) -> str:
+    table = [
+        "| file | mutants | killed | survived | explained | on |",
+        "|---|--:|--:|--:|--:|---|",
+        *map(str, rows),
+    ]
+    tried, killed, survived, explained = (
+        sum(getattr(row, name) for row in rows) for name in ("tried", "killed", "survived", "explained")
     )
-    return f"{table(looked)}\n\n{fill(words, WIDTH)}\n\nAgain: `python -m bench.mutants --part {part}`"
+    words = (
+        f"{tried:,} mutants, {killed:,} killed, {survived} survived, {explained} explained as no fault. A mutant"
+        " is the code with one comparison, condition, constant, lock or statement changed. Each explained one"
+        " stands in `bench/mutants.toml` with its reason."
+    )
+    return "\n".join(table) + f"\n\n{fill(words, WIDTH)}\n\nAgain: `python -m bench.mutants --part {part}`"
+
+
+def write_down(part: str, listed: Sequence[dict[str, Any]], new: Row) -> None:
+    """The row of one file; the others stay as they are told."""
+    known = told_before() | {new.file: new}
+    rows = [known[one["file"]] for one in listed if one["file"] in known]
+    what = f"the code that decides is changed in one place, and a test has to notice: {part}"
+    in_all = InAll(what, sum(row.tried for row in rows), sum(row.survived for row in rows))
+    write_part(f"mutants {part}", f"Mutants: {part}", told(part, rows), in_all)
 
 
 def main() -> int:
@@ -144,25 +202,25 @@ def main() -> int:
     every = tomllib.loads(LISTED.read_text(encoding="utf-8"))["file"]
     wrong = []
     for part in given.part or PARTS:
-        listed = [one for one in every if one["part"] == part and given.only in one["file"]]
-        wrong += try_part(part, listed, given) if listed else []
+        wrong += try_part(part, [one for one in every if one["part"] == part], given)
     print("".join(f"\nWRONG: {line}" for line in wrong))
     return 1 if wrong else 0
 
 
 def try_part(part: str, listed: Sequence[dict[str, Any]], given: argparse.Namespace) -> list[str]:
-    """What is wrong. What was tried is told, and written down when it is the whole part."""
-    began, looked = time.monotonic(), list[Looked]()
+    """What is wrong."""
+    rows, wrong = list[Row](), list[str]()
     for one in listed:
+        if given.only not in one["file"]:
+            continue
         print(f"\n{one['file']}", flush=True)
-        looked.append(look_at(one, ALL if given.all else None, given.seed))
-    report = told(part, looked, (time.monotonic() - began) / 60)
-    print(f"\n{report}")
-    wrong = [line for one in looked for line in one.wrong]
-    if not given.only and not given.no_report:
-        tried = len(wrong) + sum(one.counted[KILLED] + len(one.explained) for one in looked)
-        what = f"the code that decides is changed in one place, and a test has to notice: {part}"
-        write_part(f"mutants {part}", f"Mutants: {part}", report, InAll(what, tried, len(wrong)))
+        looked = look_at(one, ALL if given.all else None, given.seed)
+        rows.append(Row.of_looked(looked, how_many(one)))
+        wrong += looked.wrong
+        if not given.no_report:
+            write_down(part, listed, rows[-1])
+    if rows:
+        print(f"\n{told(part, rows)}")
     return wrong
 
 
