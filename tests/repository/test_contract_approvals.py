@@ -212,7 +212,7 @@ async def test_who_is_demoted_while_deciding_does_not_slip_through(
     async with await psycopg.AsyncConnection.connect(fleet.administration) as administrator:
         await administrator.execute("update users set role = 'viewer' where email = %s", (OLE,))
         deciding = asyncio.create_task(ole.call(APPROVALS_APPROVE, yes(asked)))
-        await somebody_waits_for_a_lock(fleet)
+        await somebody_waits_for_a_lock(fleet, task=deciding)
         await administrator.commit()
 
     with pytest.raises(Forbidden, match="decide_approvals"):
@@ -229,7 +229,7 @@ async def test_what_expires_while_it_is_decided_has_expired(
     async with await psycopg.AsyncConnection.connect(fleet.administration) as somebody:
         await somebody.execute("select from approvals for update")
         deciding = asyncio.create_task(ole.call(APPROVALS_APPROVE, yes(asked)))
-        await somebody_waits_for_a_lock(fleet)
+        await somebody_waits_for_a_lock(fleet, task=deciding)
         await somebody.execute("update approvals set expires_at = clock_timestamp()")
         await somebody.commit()
 

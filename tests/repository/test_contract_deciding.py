@@ -75,7 +75,7 @@ async def test_who_is_shut_out_while_deciding_does_not_slip_through(crew: Caller
     async with await psycopg.AsyncConnection.connect(fleet.administration) as administrator:
         await administrator.execute("update users set is_active = false where email = %s", (OLE,))
         deciding = asyncio.create_task(ole.call(APPROVALS_APPROVE, yes(asked)))
-        await somebody_waits_for_a_lock(fleet)
+        await somebody_waits_for_a_lock(fleet, task=deciding)
         await administrator.commit()
 
     with pytest.raises(Forbidden, match="Only an active person decides"):
