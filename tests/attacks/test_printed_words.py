@@ -16,9 +16,13 @@ from agent_console.cli.ending import ended
 from agent_console.cli.output import OutputForm
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import NotFound
+from agent_console.domain.ids import AgentId
+from agent_console.domain.permissions import Permission
 from agent_console.domain.records import Request
+from agent_console.domain.secrets import Secret
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
-from agent_console.repository.postgres.repository import open_direct
+from agent_console.repository.postgres.identify import by_token
+from agent_console.repository.postgres.repository import PostgresRepository, open_direct
 from tests.attacks.hostile_strings import HOSTILE, dangers
 from tests.attacks.request_fields import Values, id_fields
 from tests.attacks.two_teams import Ids, ids_of
@@ -56,6 +60,14 @@ def asked(operation: AnyOperation, ours: Ids) -> Request:
     return request
 
 
+def key_of_who_works(fleet: Fleet) -> Secret:
+    """Of an agent that holds a job just now."""
+    agent_id = AgentId(str(fleet.one("select agent_id from jobs where status = 'running' limit 1")))
+    secret = Secret.mint(fleet.team_id(), agent_id)
+    fleet.execute("update agents set api_key_hash = %s where id = %s", secret.hash, agent_id)
+    return secret
+
+
 def printed(answer: BaseModel, form: OutputForm, out: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> str:
     with monkeypatch.context() as instead:
         instead.setattr(sys, "stdout", out)
@@ -72,8 +84,10 @@ def harmful(text: str) -> list[str]:
 async def test_every_answer_is_printed_as_harmless_text(hostile: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, harm, empty = ids_of(hostile, hostile.team_id()), set(), []
     async with open_direct(hostile.working, team="example", user=ANA) as ana:
+        at_work = PostgresRepository(ana.backend, by_token(key_of_who_works(hostile)))
         for operation in READING:
-            answer = await ana.call(operation, asked(operation, ours))
+            caller = at_work if operation.permission is Permission.ACT_AS_AGENT else ana
+            answer = await caller.call(operation, asked(operation, ours))
             forms = [form for form in OutputForm if form is not OutputForm.IDS or has_ids(operation.answer)]
             for form in forms:
                 piped = printed(answer, form, io.StringIO(), monkeypatch)
