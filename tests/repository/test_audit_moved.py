@@ -17,6 +17,7 @@ from tests.support.trail import act, moved_from_another_cluster, seal
 
 AHEAD = 5_000
 PARTS = (1, 2, 3, 100)
+LATER = "(xid::text::bigint + 1)::text::xid8"
 AGAIN = """
     insert into audit_log (team_id, id, xid, seq, actor_type, actor_label, action, resource_type, resource_id,
                            event_hash, created_at)
@@ -113,11 +114,22 @@ async def test_what_is_not_sealed_yet_is_no_damage(fleet: Fleet, backend: Backen
     assert (from_the_end.damage, from_the_end.unsealed) == (None, 1)
 
 
-@pytest.mark.parametrize("beside", [0, 2, 4, 5, 6, 7])
+async def test_a_trail_of_one_act_may_be_moved_too(fleet: Fleet, backend: Backend) -> None:
+    act(fleet)
+    moved_from_another_cluster(fleet, AHEAD)
+    act(fleet)
+    assert [seal(fleet) for _ in range(2)] == [1, 1]
+    assert fleet.one("select since_seq from audit_heads") == 1
+    act(fleet)
+
+    assert await found_by(backend) == {None}
+
+
+@pytest.mark.parametrize(("beside", "xid"), [*((n, "xid") for n in (0, 2, 4, 5, 6, 7)), (4, LATER)])
 async def test_an_act_put_in_later_is_found_on_either_side(
-    fleet: Fleet, backend: Backend, acts: list[AuditId], beside: int
+    fleet: Fleet, backend: Backend, acts: list[AuditId], beside: int, xid: str
 ) -> None:
-    slipped = put_in(fleet, acts[beside])
+    slipped = put_in(fleet, acts[beside], xid)
 
     assert await found_by(backend) == {(DamageKind.INSERTED, slipped)}
 
@@ -134,9 +146,9 @@ async def test_an_act_put_in_before_all_others_is_found(
     assert await found_by(backend) == {(DamageKind.INSERTED, slipped)}
 
 
-@pytest.mark.parametrize("beside", [None, 0, 1, 2, 3, 5])
+@pytest.mark.parametrize(("beside", "xid"), [*((n, "xid") for n in (None, 0, 1, 2, 3, 5)), (1, LATER), (3, LATER)])
 async def test_a_trail_that_was_moved_twice_is_proved_too(
-    fleet: Fleet, backend: Backend, beside: int | None
+    fleet: Fleet, backend: Backend, beside: int | None, xid: str
 ) -> None:
     acts: list[AuditId] = []
     for ahead in (2 * AHEAD, AHEAD, 0):
@@ -146,6 +158,6 @@ async def test_a_trail_that_was_moved_twice_is_proved_too(
         assert seal(fleet) == 2
     act(fleet)
 
-    found = None if beside is None else (DamageKind.INSERTED, put_in(fleet, acts[beside]))
+    found = None if beside is None else (DamageKind.INSERTED, put_in(fleet, acts[beside], xid))
 
     assert await found_by(backend) == {found}

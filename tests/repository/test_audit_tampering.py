@@ -293,6 +293,8 @@ async def test_as_many_acts_put_in_as_a_wrong_count_would_hide_are_found(fleet: 
 
 async def test_a_changed_act_is_not_taken_for_one_that_bears_its_number(fleet: Fleet) -> None:
     put_in(fleet)
+    fleet.execute("delete from audit_log where id = %s", victim(fleet))
+    fleet.execute("insert into audit_log select * from kept_audit_log where id = %s", victim(fleet))
     fleet.execute("update audit_log set actor_label = 'Ole' where id = %s", victim(fleet))
 
     found = await damage(fleet)
