@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from agent_console.domain.audit_trail import AuditQuery
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.problems import problem_of
 from agent_console.domain.tokens import NewWorkerToken
 from agent_console.domain.working import Claim
+
+A_TIME = "has to be a time with its zone, such as 2026-11-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -24,6 +27,8 @@ from agent_console.domain.working import Claim
         (NewWorkerToken, {"worker_id": "atlas", "allowed_job_types": 7}, "has to be a list"),
         (Claim, {"worker_id": " "}, "must not be blank"),
         (Claim, {"wait_seconds": "long"}, "has to be a number"),
+        (AuditQuery, {"since": "yesterday"}, A_TIME),
+        (AuditQuery, {"since": "2026-11-01 00:00"}, A_TIME),
     ],
 )
 def test_a_fault_is_told_in_words_for_whoever_made_it(model: Any, given: dict[str, object], told: str) -> None:

@@ -204,7 +204,7 @@ def request_of(operation: AnyOperation, given: dict[str, Any]) -> Any:
     values = {name: [] if value == ["[]"] else value for name, value in values.items()}
     for name, info in operation.request.model_fields.items():
         if name in values and takes_object(info.annotation):
-            values[name] = _json(name, values[name])
+            values[name] = _json(f"--{_plain(name)}", values[name])
     try:
         return operation.request.model_validate(values)
     except ValidationError as error:
@@ -233,16 +233,23 @@ def _plain(field: str) -> str:
     return field.removesuffix("_id").replace("_", "-")
 
 
-def _json(name: str, text: str) -> Any:
+def _json(option: str, text: str) -> Any:
     try:
         if text == "-":
             text = sys.stdin.read()
         elif text.startswith("@"):
             text = Path(text[1:]).read_text(encoding="utf-8")
-        return json.loads(text)
-    except (ValueError, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        problem: JSONValue = {"field": f"--{name.replace('_', '-')}", "problem": f"not readable as JSON: {reason}"}
+    except OSError as error:
         raise Invalid(
-            f"--{name} must be JSON.", hint="""Such as: '{"key": "value"}'.""", details={"fields": [problem]}
+            f"{option}: {text[1:]} can't be read: {error.strerror}.",
+            hint="@ names a file; without it, JSON follows.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{option}: what is given is not UTF-8 text.", hint="JSON is written in UTF-8.") from error
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        problem: JSONValue = {"field": option, "problem": f"not readable as JSON: {error}"}
+        raise Invalid(
+            f"{option} must be JSON.", hint="""Such as: '{"key": "value"}'.""", details={"fields": [problem]}
         ) from error

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pydantic_core import ErrorDetails
 
+_A_TIME = "has to be a time with its zone, such as 2026-11-01T00:00:00Z"
 WORDS: Mapping[str, str] = {
     "missing": "has to be given",
     "extra_forbidden": "is not known here",
@@ -16,6 +17,9 @@ WORDS: Mapping[str, str] = {
     "int_parsing": "has to be a whole number",
     "float_parsing": "has to be a number",
     "bool_parsing": "has to be yes or no",
+    "datetime_parsing": _A_TIME,
+    "datetime_from_date_parsing": _A_TIME,
+    "timezone_aware": _A_TIME,
 }
 _SHOULD = re.compile(r"^\w+ should (be|have) ")
 
