@@ -1,0 +1,113 @@
+"""What keeps an agent from telling anything of a job that it may not: each fence by itself."""
+
+import asyncio
+
+import psycopg
+import pytest
+
+from agent_console.domain.errors import Conflict, ConsoleError, Unauthorized
+from agent_console.domain.ids import JobId
+from agent_console.domain.secrets import Secret
+from agent_console.domain.working import EventLine, HeldJob, JobDone, JobLines, JobProgress, JobRenewal, JobStart
+from agent_console.repository.operations import AnyOperation
+from agent_console.repository.operations.working import (
+    JOBS_COMPLETE,
+    JOBS_LOG,
+    JOBS_PROGRESS,
+    JOBS_RENEW,
+    JOBS_START,
+)
+from agent_console.repository.port import Repository
+from tests.queue.crew import Crew, key_of, take, take_running
+from tests.queue.test_fences import ROTATED
+from tests.support.locks import somebody_waits_for_a_lock
+
+
+def reports(job_id: JobId) -> list[tuple[AnyOperation, HeldJob]]:
+    return [
+        (JOBS_START, JobStart(job_id=job_id, attempt=1)),
+        (JOBS_RENEW, JobRenewal(job_id=job_id, attempt=1)),
+        (JOBS_PROGRESS, JobProgress(job_id=job_id, attempt=1, percentage=1)),
+        (JOBS_LOG, JobLines(job_id=job_id, attempt=1, events=(EventLine(message="hello"),))),
+    ]
+
+
+async def refused(kind: type[ConsoleError], agent: Repository, crew: Crew, job_id: JobId) -> set[str]:
+    """The codes of the refusals, none of which changed anything."""
+    before, codes = (crew.row(job_id), crew.events(job_id)), set()
+    for operation, said in reports(job_id):
+        with pytest.raises(kind) as refusal:
+            await agent.call(operation, said)
+        codes.add(refusal.value.code)
+    assert (crew.row(job_id), crew.events(job_id)) == before
+    return codes
+
+
+async def test_an_old_key_tells_something_until_its_grace_is_over(direct_crew: Crew) -> None:
+    old = key_of(direct_crew.fleet, "atlas")
+    atlas = await direct_crew.with_secret(old)
+    made = await direct_crew.enqueue()
+    await take(atlas)
+    new = Secret.mint(direct_crew.fleet.team_id(), direct_crew.id_of("atlas"))
+    direct_crew.fleet.execute(ROTATED, new.hash)
+
+    for operation, said in reports(made.id):
+        await atlas.call(operation, said)
+    direct_crew.fleet.execute("update agents set previous_key_ends_at = now() where name = 'atlas'")
+
+    assert await refused(Unauthorized, atlas, direct_crew, made.id) == {"unauthorized"}
+    for operation, said in reports(made.id):
+        await (await direct_crew.with_secret(new)).call(operation, said)
+
+
+async def test_a_deleted_agent_tells_nothing(direct_crew: Crew) -> None:
+    atlas = await direct_crew.agent("atlas")
+    made = await direct_crew.enqueue()
+    await take(atlas)
+    direct_crew.fleet.execute("update agents set deleted_at = now() where name = 'atlas'")
+
+    assert await refused(Unauthorized, atlas, direct_crew, made.id) == {"unauthorized"}
+
+
+async def test_of_a_job_that_has_ended_nothing_more_is_told(direct_crew: Crew) -> None:
+    atlas = await direct_crew.agent("atlas")
+    made = await direct_crew.enqueue()
+    await take_running(atlas)
+    await atlas.call(JOBS_COMPLETE, JobDone(job_id=made.id, attempt=1))
+
+    await refused(Conflict, atlas, direct_crew, made.id)
+
+
+@pytest.mark.parametrize("place", range(4), ids=["start", "renew", "progress", "log"])
+async def test_a_job_that_is_taken_away_while_it_is_reported_on_is_waited_for(
+    direct_crew: Crew, place: int
+) -> None:
+    atlas = await direct_crew.agent("atlas")
+    made = await direct_crew.enqueue()
+    await take(atlas)
+    operation, said = reports(made.id)[place]
+
+    with psycopg.connect(direct_crew.fleet.administration) as taking:
+        taking.execute("update jobs set attempt = 2 where id = %s", (made.id,))
+        reporting = asyncio.create_task(atlas.call(operation, said))
+        await somebody_waits_for_a_lock(direct_crew.fleet, task=reporting)
+    before = direct_crew.row(made.id), direct_crew.events(made.id)
+
+    with pytest.raises(Conflict) as refusal:
+        await reporting
+    assert refusal.value.code == "not_owner"
+    assert (direct_crew.row(made.id), direct_crew.events(made.id)) == before
+
+
+async def test_a_report_waits_for_nobody_who_changes_another_job(direct_crew: Crew) -> None:
+    atlas = await direct_crew.agent("atlas")
+    made, other = await direct_crew.enqueue(), await direct_crew.enqueue()
+    await take(atlas)
+
+    with psycopg.connect(direct_crew.fleet.administration) as changing:
+        changing.execute("select from jobs where id = %s for update", (other.id,))
+        async with asyncio.timeout(60):
+            for operation, said in reports(made.id):
+                await atlas.call(operation, said)
+
+    assert direct_crew.status(made.id) == "running"
