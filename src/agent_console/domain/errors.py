@@ -160,6 +160,9 @@ class SchemaMismatch(ConsoleError):
     exit_code = 3
 
 
+LOOK_FIRST = "Whether a change was made is not known: look before you try again."
+
+
 class TimedOut(ConsoleError):
     """The answer did not come in time; nothing is known about the outcome."""
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive
 
-from agent_console.domain.errors import TimedOut
+from agent_console.domain.errors import LOOK_FIRST, TimedOut
 from agent_console.server.leaving import Leaving, stopping
 
 Answer = TypeVar("Answer")
@@ -54,5 +54,5 @@ async def within(seconds: float) -> AsyncIterator[None]:
             raise
         raise TimedOut(
             f"There was no answer within {seconds:g} s.",
-            hint="Whether a change was made is not known: look before you try again.",
+            hint=LOOK_FIRST,
         ) from error

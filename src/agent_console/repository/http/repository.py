@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from agent_console import __version__
 from agent_console.domain.errors import (
     ERRORS,
+    LOOK_FIRST,
     CannotConnect,
     ConsoleError,
     Forbidden,
@@ -137,7 +138,7 @@ class HttpRepository:
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
             return TimedOut(
                 f"The server at {self._url} did not answer in time.",
-                hint="Whether a change was made is not known: look before you try again.",
+                hint=LOOK_FIRST,
             )
         reason = str(error).strip().rstrip(".") or type(error).__name__
         return CannotConnect(

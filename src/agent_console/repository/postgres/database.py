@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from agent_console.database.address import parsed, place, sqlalchemy_url
-from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, SchemaMismatch, TimedOut
+from agent_console.domain.errors import LOOK_FIRST, ConsoleError, DatabaseUnavailable, SchemaMismatch, TimedOut
 from agent_console.repository.postgres.failures import as_console_error
 from agent_console.repository.postgres.schema_watch import SchemaWatch
 
@@ -130,7 +130,7 @@ class Database:
             self._abandon(task)
             raise TimedOut(
                 f"The database {self.place} did not answer within {seconds:g} s.",
-                hint="Whether a change was made is not known: look before you try again.",
+                hint=LOOK_FIRST,
             )
         try:
             return task.result()

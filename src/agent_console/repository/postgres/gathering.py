@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, SchemaMismatch, TimedOut
+from agent_console.domain.errors import LOOK_FIRST, ConsoleError, DatabaseUnavailable, SchemaMismatch, TimedOut
 
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
@@ -107,7 +107,7 @@ class Gatherer(Generic[Group, Item, Answer]):
                     waiting.fail(error)
             except BaseException:
                 for waiting in (*batch, *line.waiting):
-                    waiting.fail(TimedOut("The program is stopping."))
+                    waiting.fail(TimedOut("The program is stopping.", hint=LOOK_FIRST))
                 raise
             finally:
                 line.in_hand -= 1

@@ -62,7 +62,10 @@ class QueueConnections:
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._places.acquire()
         except TimeoutError as error:
-            raise DatabaseUnavailable(f"The database {self._database.place} can't be reached.") from error
+            raise DatabaseUnavailable(
+                f"The database {self._database.place} can't be reached: all our connections are waiting for it.",
+                hint="Nothing was asked of it. Try again; if it lasts: agent-console doctor",
+            ) from error
 
     async def _asked(self, statement: str, facts: Mapping[str, object]) -> Sequence[Any]:
         connection = self._free.pop() if self._free else await self._connected()
