@@ -26,7 +26,7 @@ LOOKED_AT = """
                                'queue_counts', 'queue_tallies', 'pool_counts',
                                'audit_heads'))::float8 as rewritten,
            (select sum(n_dead_tup) from pg_stat_user_tables)::float8 as dead,
-           (select pg_total_relation_size('jobs') / 1e3 / greatest(1, count(*)) from jobs)::float8 as each_job,
+           (select pg_total_relation_size('jobs') / 1e3 / greatest(1000, count(*)) from jobs)::float8 as each_job,
            (select count(*) from jobs where finished_at is null)::float8 as waiting
 """
 

@@ -83,7 +83,7 @@ def _legend(colours: Mapping[str, str], y: float) -> str:
     for kind, colour in colours.items():
         parts.append(f'<line class="mark" stroke="{colour}" x1="{x}" x2="{x + 22}" y1="{y + 12}" y2="{y + 12}"/>')
         parts.append(f'<text x="{x + 28}" y="{y + 16}">{escape(kind)}</text>')
-        x += 46 + 7 * len(kind)
+        x += 44 + 6 * len(kind)
     return "\n".join(parts)
 
 
