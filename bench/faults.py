@@ -11,6 +11,7 @@ of the audit trail is proved. What came of it is printed, and written into docs/
 
 import argparse
 import asyncio
+import os
 import random
 import sys
 import time
@@ -18,10 +19,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from statistics import median
 from textwrap import fill
 
 from bench.faults_disk import disk_runs_full
-from bench.faults_report import WIDTH, InAll, Line, table, write_part
+from bench.faults_report import WIDTH, InAll, Line, commit, table, write_part
+from bench.machine_load import Share
+from bench.stopping import ends_when_told
 from tests.faults.agents import LEASE_SECONDS
 from tests.faults.inflicted import FAULTS, Inflicting
 from tests.faults.invariants import looked_at
@@ -56,17 +60,17 @@ def in_turns(chance: random.Random) -> Iterator[str]:
 async def one_round(run: Run, name: str, inflicting: Inflicting) -> None:
     await asyncio.sleep(inflicting.chance.uniform(0, MOMENT_SECONDS))
     await FAULTS[name](inflicting)
-    over = time.monotonic()
-    asked = await everybody_is_back(inflicting.world, inflicting.life)
-    run.back.setdefault(name, []).append(time.monotonic() - over)
+    back = await everybody_is_back(inflicting.world, inflicting.life)
+    run.back.setdefault(name, []).append(back.seconds)
     run.times[name] += 1
     found = looked_at(inflicting.world, inflicting.life.told)
     run.wrong[name] += found.total
     state = "" if found.total == 0 else f"  WRONG: {found}"
-    print(f"{sum(run.times.values()):>5}  {name:<34}back after {run.back[name][-1]:5.1f} s{state}", flush=True)
-    if run.back[name][-1] > SLOW_SECONDS:
+    print(f"{sum(run.times.values()):>5}  {name:<34}back after {back.seconds:5.1f} s{state}", flush=True)
+    if back.seconds > SLOW_SECONDS:
+        print(f"       {back}", flush=True)
         with inflicting.world.looking() as fleet:
-            for at, told in fleet.execute(STORY, asked):
+            for at, told in fleet.execute(STORY, back.jobs):
                 print(f"       {at}  {told}", flush=True)
 
 
@@ -94,19 +98,24 @@ async def lived(rounds: int, seed: int) -> Run:
 
 def lines_of(run: Run) -> list[Line]:
     return [
-        Line(name, run.times[name], run.wrong[name], f"{max(run.back[name]):.1f} s")
+        Line(
+            name,
+            run.times[name],
+            run.wrong[name],
+            f"{max(run.back[name]):.1f} s, median {median(run.back[name]):.1f} s",
+        )
         for name in FAULTS
         if run.times[name]
     ]
 
 
-def told(run: Run, seed: int, disk: Line) -> str:
+def told(run: Run, seed: int, disk: Line, took: str) -> str:
     counted = ", ".join(f"{count:,} {what}" for what, count in run.acknowledged.items())
     proof = run.damage or "proved from its first act to its last, every act sealed"
     command = f"`python -m bench.faults --rounds {run.times.total()} --seed {seed}`"
     words = (
         f"Acknowledged meanwhile: {counted}; lost of them: {run.wrong['in the end']}. The audit trail: {proof}."
-        f" A lease lasts {LEASE_SECONDS} s here."
+        f" A lease lasts {LEASE_SECONDS} s here. {took}"
     )
     return f"{table([*lines_of(run), disk])}\n\n{fill(words, WIDTH)}\n\nAgain: {command}"
 
@@ -117,9 +126,16 @@ def main() -> int:
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--no-report", action="store_true", help="print only, leave docs/proof.md as it is")
     given = asked.parse_args()
+    commit()
+    began, share = time.monotonic(), Share({os.getpid()})
     disk = asyncio.run(disk_runs_full())
     run = asyncio.run(lived(given.rounds, given.seed))
-    report = told(run, given.seed, disk)
+    ours, others = share.since_last()
+    took = (
+        f"It took {(time.monotonic() - began) / 60:.0f} minutes and {ours:.1f} cores on average; others on the"
+        f" same machine used {others:.1f} meanwhile."
+    )
+    report = told(run, given.seed, disk, took)
     print(f"\n{report}")
     if not given.no_report:
         lost = run.wrong.total() + disk.lost + bool(run.damage)
@@ -130,4 +146,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ends_when_told(main))

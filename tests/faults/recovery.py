@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from agent_console.domain.audit_proof import Damage, Verification
 from agent_console.domain.ids import JobId
@@ -31,23 +32,50 @@ async def so(holds: Callable[[], bool], what: Callable[[], object]) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def everybody_is_back(world: World, life: Life) -> list[JobId]:
-    """Each server takes a job, which is done; every agent is heard; the console is told. Returns the jobs."""
-    asked = [await life.put_in(place) for place in range(2)]
+@dataclass
+class Back:
+    """The jobs that were asked for, and after how many seconds each of these was so."""
+
+    jobs: list[JobId] = field(default_factory=list)
+    after: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return max(self.after.values())
+
+    def __str__(self) -> str:
+        return ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.after.items())
+
+
+async def everybody_is_back(world: World, life: Life) -> Back:
+    """Each server takes a job, which is done; every agent is heard; the console is told."""
+    began, back = time.monotonic(), Back()
+
+    def note(what: str, *, holds: bool) -> bool:
+        if holds and what not in back.after:
+            back.after[what] = time.monotonic() - began
+        return what in back.after
+
+    for place in range(2):
+        back.jobs.append(await life.put_in(place))
+        note(f"server {place} took a job", holds=True)
     with world.looking() as fleet:
         since, heard = fleet.one("select clock_timestamp()"), life.told.heard
 
-        def back() -> bool:
+        def all_are() -> bool:
             life.still_alive()
             fleet.execute(RETRIES_ARE_DUE)
-            return (
-                fleet.one(SUCCEEDED, asked) == len(asked)
-                and fleet.one(HEARD_SINCE, world.everybody, since) == len(world.everybody)
-                and life.told.heard > heard
+            agents = fleet.one(HEARD_SINCE, world.everybody, since) == len(world.everybody)
+            return all(
+                [
+                    note("the jobs were done", holds=fleet.one(SUCCEEDED, back.jobs) == len(back.jobs)),
+                    note("every agent was heard", holds=agents),
+                    note("the console was told", holds=life.told.heard > heard),
+                ]
             )
 
-        await so(back, lambda: "somebody did not come back")
-    return asked
+        await so(all_are, lambda: f"somebody did not come back; so far: {back}")
+    return back
 
 
 async def everything_is_done(world: World, life: Life) -> None:
