@@ -41,6 +41,12 @@ def who_waits(backend: Backend) -> int:
     return sum(len(agents) for agents in vars(backend.queue.waiting)["_waiting"].values())
 
 
+def who_sleeps(backend: Backend) -> int:
+    """Of those who wait: who is not just asking the database."""
+    waiting_agents = vars(backend.queue.waiting)["_waiting"].values()
+    return sum(bool(vars(woken.told)["_waiters"]) for agents in waiting_agents for woken in agents)
+
+
 @pytest.mark.parametrize("bound", [False, True], ids=["anybody's", "bound"])
 async def test_a_job_that_no_notice_told_of_is_found_for_who_waits(
     quiet: Fleet, deaf: Backend, bound: bool
@@ -75,6 +81,26 @@ async def test_many_who_wait_for_nothing_do_not_ask_again_and_again(quiet: Fleet
     assert not any(answer.jobs for answer in claimed)
     assert int(str(quiet.one(last))) - before < MANY * LOOKS // 2
     assert who_waits(deaf) == 0
+
+
+async def test_who_goes_away_in_the_moment_of_being_woken_takes_no_job_along(quiet: Fleet) -> None:
+    """A job claimed for nobody would be held until its lease is over."""
+    (agent,) = crowd(quiet, 1)
+    backend = Backend(quiet.working, listen_dsn="postgresql://127.0.0.1:1/nobody")
+    elsewhere = Backend(quiet.working)
+    gone = waiting_for_one(backend, agent)
+    await until(lambda: who_sleeps(backend) == 1)
+    operator = PostgresRepository(elsewhere, by_name("example", "ole@example.com"))
+    made = await operator.call(JOBS_CREATE, NewJob(type="work", payload={}))
+
+    backend.queue.waiting.came(quiet.team_id(), None)
+    gone.cancel()
+    await asyncio.wait({gone})
+
+    assert gone.cancelled()
+    assert quiet.one("select status from jobs where id = %s", made.id) == "queued"
+    await backend.close()
+    await elsewhere.close()
 
 
 def test_what_is_bound_is_found_through_indexes(quiet: Fleet) -> None:

@@ -89,7 +89,8 @@ async def _follow(repository: Repository, request: AuditTail, output: OutputForm
             except (CannotConnect, DatabaseUnavailable, TimedOut) as error:
                 narrate(f"{error.message} Trying again …")
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), LISTEN_SECONDS)
+                    async with asyncio.timeout(LISTEN_SECONDS):
+                        await stop.wait()
                 continue
             for row in page.items:
                 sys.stdout.write(f"{_line(row, output)}\n")

@@ -232,7 +232,8 @@ class Link:
                 unheard = 0 if await self._listen(ear) else unheard + 1
             # Lost: look at once. Only deaf: what is asked still gets its answer, so there is no hurry.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), pause_after(unheard))
+                async with asyncio.timeout(pause_after(unheard)):
+                    await self._gone.wait()
         return failures
 
     async def _listen(self, ear: "_Ear") -> bool:

@@ -57,7 +57,8 @@ async def run_duty(duty: Duty, backend: Backend, record: DutyRecord, stop: async
 
 async def _is_over(stop: asyncio.Event, seconds: float) -> bool:
     with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await stop.wait()
     return stop.is_set()
 
 

@@ -106,7 +106,8 @@ async def keep_written(backend: Backend, records: Records, stop: asyncio.Event) 
     seconds = FIRST_WRITTEN_SECONDS
     while True:
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await stop.wait()
         ending, seconds = stop.is_set(), WRITTEN_EVERY_SECONDS
         # What could not be written now is written the next time; a duty that nobody can write down is late.
         with suppress(Exception):

@@ -56,7 +56,8 @@ async def tell_outcome(repository: "PostgresRepository", asked: DelegationAsked)
             if found.mark != asked.seen or left <= 0:
                 return found
             with suppress(TimeoutError):
-                await asyncio.wait_for(told.wait(), min(left, LOOK_AGAIN_SECONDS))
+                async with asyncio.timeout(min(left, LOOK_AGAIN_SECONDS)):
+                    await told.wait()
 
 
 async def look(work: Work, asked: DelegationAsked) -> Delegation:

@@ -43,9 +43,14 @@ class Woken:
     told: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self, seconds: float) -> None:
-        """Until something may have come, or it is time to look without being told."""
+        """Until something may have come, or it is time to look without being told.
+
+        Before Python 3.12 `asyncio.wait_for` forgets that whoever is being told goes away at the same moment: a
+        job was claimed for nobody, and held until its lease was over.
+        """
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.told.wait(), min(seconds, LOOK_AGAIN_SECONDS * ALONE_EVERY))
+            async with asyncio.timeout(min(seconds, LOOK_AGAIN_SECONDS * ALONE_EVERY)):
+                await self.told.wait()
 
 
 class WaitingAgents:
