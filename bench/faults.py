@@ -49,6 +49,8 @@ class Run:
     back: dict[str, list[float]] = field(default_factory=dict)
     acknowledged: dict[str, int] = field(default_factory=dict)
     damage: str = ""
+    slow: list[str] = field(default_factory=list)
+    """Who was back late, and what held everybody up."""
 
 
 def in_turns(chance: random.Random) -> Iterator[str]:
@@ -70,8 +72,12 @@ async def one_round(run: Run, name: str, inflicting: Inflicting) -> None:
     if back.seconds > SLOW_SECONDS:
         print(f"       {back}", flush=True)
         with inflicting.world.looking() as fleet:
-            for at, told in fleet.execute(STORY, back.jobs):
-                print(f"       {at}  {told}", flush=True)
+            story = fleet.execute(STORY, back.jobs)
+        for at, told in story:
+            print(f"       {at}  {told}", flush=True)
+        held = any("lease expired" in str(told) for _, told in story)
+        why = "somebody who was gone held a job until its lease was over" if held else str(back)
+        run.slow.append(f"{name}, {back.seconds:.1f} s ({why})")
 
 
 async def lived(rounds: int, seed: int) -> Run:
@@ -115,7 +121,8 @@ def told(run: Run, seed: int, disk: Line, took: str) -> str:
     command = f"`python -m bench.faults --rounds {run.times.total()} --seed {seed}`"
     words = (
         f"Acknowledged meanwhile: {counted}; lost of them: {run.wrong['in the end']}. The audit trail: {proof}."
-        f" A lease lasts {LEASE_SECONDS} s here. {took}"
+        f" A lease lasts {LEASE_SECONDS} s here. Back only after more than {SLOW_SECONDS:.0f} s:"
+        f" {'; '.join(run.slow) or 'never'}. {took}"
     )
     return f"{table([*lines_of(run), disk])}\n\n{fill(words, WIDTH)}\n\nAgain: {command}"
 
