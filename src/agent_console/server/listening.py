@@ -27,6 +27,9 @@ from agent_console.server.leaving import LeavingServer
 LAST_ANSWERS_SECONDS = 5
 # Longer than any of our callers keeps a connection that is quiet: a request that crosses its end is lost.
 QUIET_SECONDS = 20
+# uvloop takes one new connection from each socket whenever it looks. A busy server looks a few times a second, so
+# from one socket alone it would fall behind its callers, who give up, come again and make the line longer.
+TAKEN_AT_ONCE = 16
 
 
 def is_loopback(host: str) -> bool:
@@ -63,6 +66,11 @@ def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
         listening.close()
         raise
     return listening
+
+
+def often_heard(listening: socket.socket) -> list[socket.socket]:
+    """The same socket several times: so many new connections are taken whenever the server looks."""
+    return [listening, *(listening.dup() for _ in range(TAKEN_AT_ONCE - 1))]
 
 
 def address_of(listening: socket.socket, scheme: str = "http") -> str:
@@ -140,4 +148,4 @@ def serve(
     # what it started, such as a database.
     signal.signal(signal.SIGTERM, lambda *_: None)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(server.serve(sockets=[listening]))
+        runner.run(server.serve(sockets=often_heard(listening)))
