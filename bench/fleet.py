@@ -117,6 +117,9 @@ async def feed(fleet: Fleet, story: Story, began: float) -> None:
     async with HttpRepository(fleet.address, fleet.creator) as creator:
         for second in range(int(story.seconds)):
             await asyncio.sleep(max(0.0, began + second - time.monotonic()))
+            if time.monotonic() > began + story.seconds:
+                # The server did not keep up: that is told, and not made up for while nobody watches.
+                return
             jobs = tuple(
                 NewJob(type=kind, payload={"second": second}, idempotency_key=f"{second}:{place}")
                 for place, kind in enumerate(EVERY_SECOND)
