@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import cycle
 from pathlib import Path
@@ -171,6 +171,9 @@ def main() -> int:
     given = asked.parse_args()
     commit()
     with loaded(given.consoles, given.fault_every) as (load, processes):
+        if given.keep:
+            given.keep.mkdir(parents=True, exist_ok=True)
+            load.watched.kept = given.keep / "samples.jsonl"
         story, drain_seconds, late = asyncio.run(
             fleet.lived(load.stage, processes, given.minutes * 60, load.disturb)
         )
@@ -193,9 +196,7 @@ def main() -> int:
 
 
 def keep(folder: Path, watched: Watched, processes: Processes, minutes: float) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    samples = [asdict(sample) for sample in watched.samples]
-    (folder / "samples.json").write_text(json.dumps({"samples": samples, "faults": watched.faults}))
+    (folder / "faults.json").write_text(json.dumps(watched.faults))
     (folder / "server.log").write_bytes(processes.log.read_bytes())
     (folder / "load.svg").write_text(picture(watched, minutes))
 

@@ -1,13 +1,15 @@
 """What is looked at every ten seconds of `bench.load`, and what of it must not grow."""
 
 import asyncio
+import json
 import os
 import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import psycopg
 from bench.fleet_stage import Fleet, Processes
@@ -97,6 +99,8 @@ class Watched:
     faults: list[tuple[float, str]] = field(default_factory=list)
     missed: int = 0
     """Looks that found no database: it is broken on purpose."""
+    kept: Path | None = None
+    """A file for every look as it is taken: who is killed after an hour has still seen something."""
 
     @asynccontextmanager
     async def during(self, processes: Processes, began: float) -> AsyncIterator[None]:
@@ -106,7 +110,7 @@ class Watched:
             told_at = began
             while True:
                 try:
-                    self.samples.append(await asyncio.to_thread(self._sample, processes, share, began))
+                    self._keep(await asyncio.to_thread(self._sample, processes, share, began))
                 except psycopg.OperationalError:
                     self.missed += 1
                 if time.monotonic() >= told_at + TOLD_SECONDS and self.samples:
@@ -121,6 +125,12 @@ class Watched:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+    def _keep(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        if self.kept is not None:
+            with self.kept.open("a") as kept:
+                kept.write(f"{json.dumps(asdict(sample))}\n")
 
     def _line(self) -> str:
         last = self.samples[-1]
