@@ -68,7 +68,7 @@ async def test_marked_requests_are_read_and_approved_one_by_one(story: Fleet) ->
         await ana.arms()
         await ana.pilot.press("y")
 
-        await ana.sees("3 of 3 done")
+        await ana.sees("2 of 3 decided, 1 not: PgUp and PgDn show why")
         await ana.pilot.press("home")
         await ana.sees("✓ approved")
         assert decisions(story) == [("approved", 2)]
@@ -90,6 +90,6 @@ async def test_one_reason_rejects_them_all_each_with_its_own_row(story: Fleet) -
         await ana.sees("Reject 2 × cartographer → beacon")
         await ana.pilot.press(*"not now", "enter", "y")
 
-        await ana.sees("2 of 2 done", "✓ rejected")
+        await ana.sees("2 of 2 decided   Esc leads back", "✓ rejected")
         assert decisions(story) == [("rejected", 2)]
         assert story.one("select count(*) from audit_log where action = 'approval.reject'") == 2

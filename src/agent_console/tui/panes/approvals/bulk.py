@@ -66,6 +66,7 @@ class ApprovalBulkScreen(StackedScreen):
         self._after = after
         self._read: dict[ApprovalId, Approval] = {}
         self._outcomes: dict[ApprovalId, Content] = {}
+        self._decided: set[ApprovalId] = set()
         self._told: Content = system_text("")
         self._since: datetime = around.clock()
         self._dialog: ModalScreen[Any] | None = None
@@ -143,7 +144,7 @@ class ApprovalBulkScreen(StackedScreen):
             case Phase.STOPPING:
                 return system_text(f"{done}   stopping …", "bold")
             case Phase.ENDED:
-                return system_text(f"{done}   Esc leads back", "bold")
+                return system_text(f"{self._ended_words()}   Esc leads back", "bold")
         if not self.around.up:
             return system_text(NO_CONNECTION, "$text-warning")
         if not self._left():
@@ -153,6 +154,12 @@ class ApprovalBulkScreen(StackedScreen):
         left = len(self._left())
         them, those = ("it", "it") if left == 1 else (f"these {left}", "them")
         return system_text(f"a approves {them} (it asks again)   r rejects {those}", "bold")
+
+    def _ended_words(self) -> str:
+        """Refusals may stand above or below the screen: who reads only this line must not miss them."""
+        others = len(self._marked) - len(self._decided)
+        told = f"{len(self._decided)} of {len(self._marked)} decided"
+        return f"{told}, {others} not: PgUp and PgDn show why" if others else told
 
     def _sheet(self) -> FactSheet:
         parts: list[SheetPart] = []
@@ -252,6 +259,7 @@ class ApprovalBulkScreen(StackedScreen):
             try:
                 decided = await self._call(asked)
                 self._outcomes[approval_id] = system_text(f"✓ {decided.state.value}", "$text-success")
+                self._decided.add(approval_id)
             except NotSent:
                 self._outcomes[approval_id] = system_text(NOT_SENT, "$text-warning")
                 break
