@@ -79,6 +79,21 @@ async def test_what_was_written_there_is_sealed_before_what_is_written_here(
     assert (at_last.damage, at_last.position, at_last.unsealed) == (None, 5, 0)
 
 
+async def test_who_committed_late_there_may_still_be_sealed_here(fleet: Fleet, backend: Backend) -> None:
+    """The last number is of the first transaction: what is sealed first has a higher number than what follows."""
+    for _ in range(3):
+        act(fleet)
+    fleet.execute("set session_replication_role = replica")
+    fleet.execute("update audit_log set seq = 4 - seq")
+    fleet.execute("set session_replication_role = origin")
+    moved_from_another_cluster(fleet, AHEAD)
+    assert seal(fleet, at_most=1) == 1
+
+    at_once = await found_by(backend)
+
+    assert (at_once, seal(fleet), await found_by(backend)) == ({None}, 2, {None})
+
+
 async def test_it_is_not_sealed_again_when_its_transactions_come_round(
     fleet: Fleet, backend: Backend, acts: list[AuditId]
 ) -> None:
@@ -150,14 +165,31 @@ async def test_an_act_put_in_before_all_others_is_found(
 async def test_a_trail_that_was_moved_twice_is_proved_too(
     fleet: Fleet, backend: Backend, beside: int | None, xid: str
 ) -> None:
-    acts: list[AuditId] = []
-    for ahead in (2 * AHEAD, AHEAD, 0):
-        acts += [act(fleet) for _ in range(2)]
-        if ahead:
-            moved_from_another_cluster(fleet, ahead)
-        assert seal(fleet) == 2
+    acts = moved_twice(fleet)
+    acts += [act(fleet) for _ in range(2)]
+    assert seal(fleet) == 2
     act(fleet)
 
     found = None if beside is None else (DamageKind.INSERTED, put_in(fleet, acts[beside], xid))
 
     assert await found_by(backend) == {found}
+
+
+async def test_a_trail_that_was_moved_twice_is_proved_before_anything_is_written_here(
+    fleet: Fleet, backend: Backend
+) -> None:
+    acts = moved_twice(fleet)
+    whole = await found_by(backend)
+
+    slipped = put_in(fleet, acts[1], LATER)
+
+    assert (whole, await found_by(backend)) == ({None}, {(DamageKind.INSERTED, slipped)})
+
+
+def moved_twice(fleet: Fleet) -> list[AuditId]:
+    acts: list[AuditId] = []
+    for ahead in (2 * AHEAD, AHEAD):
+        acts += [act(fleet) for _ in range(2)]
+        moved_from_another_cluster(fleet, ahead)
+        assert seal(fleet) == 2
+    return acts

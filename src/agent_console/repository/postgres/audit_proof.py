@@ -12,7 +12,7 @@ from agent_console.domain.ids import AuditId, TeamId
 from agent_console.domain.records import Record
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY, PROVE_SECONDS
 from agent_console.repository.postgres.audit_anchors import anchors_hold
-from agent_console.repository.postgres.audit_damage import damage_after, inserted, inserted_between
+from agent_console.repository.postgres.audit_damage import HIGHEST, damage_after, inserted, inserted_between
 from agent_console.repository.postgres.audit_links import GENESIS, LOWEST, Link, Stretch, changed_behind, prove
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.work import Work
@@ -152,9 +152,12 @@ async def _at_the_end(begun: _Begun, stretch: Stretch, work: Work, asked: Verifi
     if (wrong := await _wrong_end(work, end, last)) is not None:
         damage = Damage(kind=DamageKind.CHANGED, position=last.position, audit_id=None, seq=None, message=wrong)
         return _answer(begun, stretch.last, damage)
-    if (end.xid, end.seq) > last.place:
-        last = Link(last.position, last.hash, end.xid, end.seq)
     since = end.since_seq
+    if end.seq < last.seq <= since:
+        # Set back by a move: all that was written elsewhere is sealed, whatever its transaction.
+        last = Link(last.position, last.hash, HIGHEST, since)
+    elif (end.xid, end.seq) > last.place:
+        last = Link(last.position, last.hash, end.xid, end.seq)
     found_in = await inserted_between(work.connection, begun.team_id, begun.first, last, stretch.acts, since)
     if found_in is None:
         place = {"team_id": begun.team_id, "since_seq": since or LOWEST, "xid": str(end.xid)}
