@@ -122,6 +122,26 @@ async def test_after_a_long_pause_the_list_begins_anew_and_nothing_is_left_out_b
         await until(lambda: "the list begins at the newest" in shown_text(app), "a word about it")
 
 
+async def test_the_key_that_pauses_says_follow_once_it_is_paused(fleet: Fleet) -> None:
+    fill(fleet, 10)
+    seal(fleet)
+    app = console(directly(fleet.working), start="audit")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await until(lambda: "p Pause" in shown_text(app), "what it does to a list that follows")
+
+        await press(pilot, "p")
+        await until(lambda: "p Follow" in shown_text(app), "what it does to one that is paused")
+        assert "Pause" not in shown_text(app)
+        await press(pilot, "question_mark")
+        await until(lambda: "audit.pause" in shown_text(app), "the help")
+        [line] = [line for line in shown_text(app).splitlines() if "audit.pause" in line]
+        assert "Follow" in line
+
+        await press(pilot, "escape", "p")
+        await until(lambda: "p Pause" in shown_text(app), "it follows again")
+
+
 async def test_who_follows_for_days_keeps_a_bounded_list(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_pane, "KEPT", 100)
     fill(fleet, 90)

@@ -123,9 +123,11 @@ async def test_output_is_narrowed_to_what_is_bad_held_still_and_copied(
         await say(atlas, job_id, EventLevel.INFO, "three")
         await until(lambda: "‖ paused" in story(app) and "‖ 1 new" in story(app), "held still")
         assert "three" not in story(app)
+        await until(lambda: "p Follow" in shown_text(app), "what the key does now")
 
         await press(pilot, "p")
         await until(lambda: "three" in story(app) and "paused" not in story(app), "followed again")
+        await until(lambda: "p Pause" in shown_text(app), "what the key does then")
 
         await press(pilot, "c")
         words = "The output was sent to your terminal."

@@ -137,12 +137,13 @@ class Commanding(TerminalApp[None]):
     def _commands(self) -> "tuple[Command, ...]":
         """Those of the screen that is shown, before anything lies over it."""
         from agent_console.tui.commands import LiveKey, every_command
+        from agent_console.tui.key_words import words_of
         from agent_console.tui.panes.every import KINDS, PANES
         from agent_console.tui.panes.narrowed_pane import NarrowedPane
         from agent_console.tui.widgets.help import shown_key
 
         keys = (
-            LiveKey(shown_key(key), active.binding.id, active.binding.description)
+            LiveKey(shown_key(key), active.binding.id, words_of(active))
             for key, active in self.screen.active_bindings.items()
             if active.binding.id and active.binding.description
         )

@@ -31,6 +31,9 @@ class JobScreen(DetailScreen):
         answer = self._parts[TITLE].answer
         return answer if isinstance(answer, StorySoFar) else StorySoFar()
 
+    def words_now(self, action: str) -> str | None:
+        return "Follow" if action == "pause" and not self.story.following else None
+
     def action_next_level(self) -> None:
         """Other lines, so nothing of them is known yet."""
         self.workers.cancel_group(self, TITLE)
@@ -43,6 +46,7 @@ class JobScreen(DetailScreen):
         so_far, part = self._parts[TITLE], self.story.paused()
         self._parts[TITLE] = PartSoFar(part, so_far.known, so_far.answer, so_far.problem)
         self._look_again()
+        self.refresh_bindings()
 
     def _look_again(self) -> None:
         self._dirty_parts.add(TITLE)

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.closing import ClosesItself
+from agent_console.tui.key_words import words_of
 
 SHOWN = {
     "question_mark": "?",
@@ -67,7 +68,7 @@ def live_keys(screen: Screen[object]) -> tuple[KeyHelp, ...]:
         if binding.id and binding.description:
             known = found.get(binding.id)
             keys = (*(known.keys if known else ()), shown_key(binding.key))
-            found[binding.id] = KeyHelp(keys, binding.description, binding.id, active.node is screen.app)
+            found[binding.id] = KeyHelp(keys, words_of(active), binding.id, active.node is screen.app)
     return tuple(sorted(found.values(), key=lambda one: one.words.lower()))
 
 

@@ -7,6 +7,9 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Footer
+from textual.widgets._footer import FooterKey
+
+from agent_console.tui.key_words import words_of
 
 GAP = 1
 
@@ -52,6 +55,8 @@ class KeyFooter(Footer):
         shown = fitting(every, self.app.size.width)
         for made, key in zip(super().compose(), every, strict=False):
             if key in shown:
+                if isinstance(made, FooterKey):
+                    made.description = key.words
                 yield made
         self.styles.grid_size_columns = max(1, len(shown))
 
@@ -77,10 +82,11 @@ class KeyFooter(Footer):
     def _keys(self) -> tuple[ShownKey, ...]:
         """One for each action, in the order in which Textual makes them."""
         found: dict[str, ShownKey] = {}
-        for node, binding, enabled, tooltip in self.screen.active_bindings.values():
+        for active in self.screen.active_bindings.values():
+            node, binding, enabled, tooltip = active
             if binding.show:
                 stays = node is self.app or binding.key == "escape"
                 display = self.app.get_key_display(binding)
-                key = ShownKey(display, binding.description, binding.action, enabled, tooltip, stays)
+                key = ShownKey(display, words_of(active), binding.action, enabled, tooltip, stays)
                 found.setdefault(binding.action, key)
         return tuple(found.values())

@@ -123,6 +123,9 @@ class AuditPane(ListPane):
                 return self.around.up and me is not None and AUDIT_VERIFY.permission in GRANTS[me.role]
         return super().check_action(action, parameters)
 
+    def words_now(self, action: str) -> str | None:
+        return "Follow" if action == "pause" and self.pause is not None else None
+
     # Freshness
 
     def heard(self, change: Change) -> None:
@@ -231,6 +234,7 @@ class AuditPane(ListPane):
             self.pause = self._pause_at(self.acts)
             self._loaded = self.acts.pinned_here()
             self._show_heading()
+            self.refresh_bindings()
 
     def _pause_at(self, acts: ActsSoFar) -> Pause | None:
         if not acts.records:
@@ -242,6 +246,7 @@ class AuditPane(ListPane):
         self._loaded = self.acts.unpinned()
         self._dirty = True
         self._show_heading()
+        self.refresh_bindings()
 
     def _catch_up(self) -> None:
         """Whoever comes to the top of a list that stands still finds what came in above, and keeps the place."""
