@@ -71,23 +71,22 @@ async def test_a_file_is_applied_as_it_was_planned_or_not_at_all(story: Fleet, t
         assert "[x] remove the routes" in shown_text(app)
         app.screen.query_one(Checkbox).value = False
         await shows(app, "[ ] remove the routes")
-        await until(lambda: not apply.display, "the plan no longer counts")
+        await until(lambda: not apply.display and see.has_focus, "the plan no longer counts")
         await press(pilot, "enter")
         await shows(app, "1 to add, 1 to change, 0 to remove; 8 stay as they are")
         app.screen.query_one("#reason", Input).value = "reviewed"
         story.execute("update a2a_routes set version = version + 1 where policy = 'blocked'")
-        apply.focus()
-        await press(pilot, "enter")
-        apply.focus()
+        await until(lambda: apply.has_focus, "the line that says y")
         await press(pilot, "y")
         await shows(app, "The policy was changed after the plan was made.")
         assert story.one("select count(*) from a2a_routes") == 9
 
         await press(pilot, "enter")
-        await until(lambda: apply.display, "a new plan")
+        await until(lambda: apply.has_focus, "a new plan, and the line that says y")
         path.write_text("format: 1\nroutes: []\n")
-        apply.focus()
-        await press(pilot, "y")
+        await press(pilot, "enter")
+        assert story.one("select count(*) from a2a_routes") == 9, "only a y does it"
+        await press(pilot, "up", "y")
         await until(lambda: not app.stacked, "it is done")
         assert story.one("select count(*) from a2a_routes") == 10
         assert story.one("select count(*) from a2a_route_versions where reason = 'reviewed'") == 2

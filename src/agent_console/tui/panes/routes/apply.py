@@ -78,9 +78,14 @@ class ApplyScreen(RouteForm):
     def _other_plan(self) -> None:
         """A plan is for one file, read one way."""
         self.stay()
-        self._planned = None
-        self._apply.display = False
+        self._no_plan()
         self.say("")
+
+    def _no_plan(self) -> None:
+        self._planned = None
+        if self._apply.has_focus:
+            self._see.focus()
+        self._apply.display = False
 
     @on(DoIt.Pressed)
     def _pressed(self) -> None:
@@ -115,11 +120,13 @@ class ApplyScreen(RouteForm):
             self._panel.scroll_home(animate=False)
             self._planned = (request, plan) if plan.steps else None
             self._apply.display = bool(plan.steps)
+            if plan.steps and self._see.has_focus:
+                # The line says "Press y", so that a y is heard without another key before it.
+                self._apply.focus()
 
     def _refused(self, error: ConsoleError) -> None:
         self.say("")
-        self._planned = None
-        self._apply.display = False
+        self._no_plan()
         self._panel.show(refusal_sheet(error))
 
     @work(group=ASKING)
@@ -130,7 +137,6 @@ class ApplyScreen(RouteForm):
             done = await self.around.link.call(ROUTES_APPLY, PolicyApplication(**request.model_dump() | told))
         except Conflict as error:
             self._refused(error)
-            self._see.focus()
         except ConsoleError as error:
             self.tell(f"{error} {NOT_KNOWN}" if is_unsure(error) else str(error))
         else:
