@@ -34,8 +34,9 @@ def test_agents_never_decide_and_never_administer() -> None:
     assert GRANTS[Role.AGENT] == {Permission.ACT_AS_AGENT, Permission.READ_THREADS, Permission.CONVERSE}
 
 
-# A proof names acts of every thread, a replay requests of every agent; who delegated is told what became of it.
-NOT_FOR_VIEWERS = {"audit.verify", "routes.replay", "runs.outcome"}
+# A proof names acts of every thread, a replay requests of every agent; who delegated is told what became of it,
+# and an agent what it holds.
+NOT_FOR_VIEWERS = {"audit.verify", "routes.replay", "runs.outcome", "claims.held"}
 
 
 def test_reading_never_needs_more_than_a_viewer_has_but_for_tokens() -> None:

@@ -24,6 +24,7 @@ from agent_console.tui.dialogs.profiles import ProfilesDialog
 from agent_console.tui.link import LinkState
 from agent_console.tui.panes.conversation.drafts import Draft, drafts_of
 from agent_console.tui.places import OWN_TOKEN
+from agent_console.tui.switching import LinkChanged
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
 from tests.tui_console.stage import (
@@ -220,6 +221,15 @@ async def test_one_can_go_while_the_connection_is_lost_and_come_back_to_find_it_
         await until(lambda: app.link.status.state is LinkState.LOST, "still lost")
         await until(lambda: "No server answers" in shown_text(app), "why")
         assert "only-in-staging" not in shown_text(app)
+
+
+async def test_what_the_link_tells_a_console_that_is_closed_already_ends_there(config: dict[str, object]) -> None:
+    app = console_on(config)
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+    assert not app.screen_stack
+
+    await app.on_event(LinkChanged(app.link.status, app.link))
 
 
 async def test_a_read_only_profile_takes_the_keys_that_change_something_away(config: dict[str, object]) -> None:

@@ -183,8 +183,8 @@ class ConsoleApp(Switching):
 
     @on(LinkChanged)
     def _link_changed(self, message: LinkChanged) -> None:
-        if message.link is not self.link:
-            # It tells of a place that was left.
+        if message.link is not self.link or not self.screen_stack:
+            # It tells of a place that was left, or a console that is being closed.
             return
         up = message.status.state is LinkState.UP
         self._notice.follow(message.status)
