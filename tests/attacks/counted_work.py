@@ -23,15 +23,18 @@ from agent_console.repository.postgres.lane_book import LANES
 from agent_console.repository.postgres.queue import TEND
 from agent_console.repository.postgres.schema_watch import STANDING
 
-# Counted by the session itself as it goes, and exact within a transaction. The entries of an index are not
-# counted, since those of rows that are gone may be among them or not; the rows that it leads to are.
+# Counted by the session itself as it goes, and exact within a transaction; for each table, through whichever of
+# its indexes. The entries of an index are not counted, since those of rows that are gone may be among them or not;
+# the rows that it leads to are.
 LOOKED_AT = """
-    select c.relname, pg_stat_get_xact_numscans(c.oid),
-           case when c.relkind = 'r' then pg_stat_get_xact_tuples_returned(c.oid) else 0 end,
-           pg_stat_get_xact_tuples_fetched(c.oid), pg_stat_get_xact_tuples_inserted(c.oid),
-           pg_stat_get_xact_tuples_updated(c.oid), pg_stat_get_xact_tuples_deleted(c.oid)
+    select coalesce(i.indrelid, c.oid)::regclass::text, sum(pg_stat_get_xact_numscans(c.oid))::int,
+           sum(case when c.relkind = 'r' then pg_stat_get_xact_tuples_returned(c.oid) else 0 end)::int,
+           sum(pg_stat_get_xact_tuples_fetched(c.oid))::int, sum(pg_stat_get_xact_tuples_inserted(c.oid))::int,
+           sum(pg_stat_get_xact_tuples_updated(c.oid))::int, sum(pg_stat_get_xact_tuples_deleted(c.oid))::int
       from pg_class c
+      left join pg_index i on i.indexrelid = c.oid
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'i')
+     group by 1
 """
 COUNTED = ("scans", "read", "fetched", "inserted", "updated", "deleted")
 WORKING = ("select", "insert", "update", "delete", "with")
@@ -49,7 +52,7 @@ BY_THE_CLOCK = tuple(map(_beginning, (LANES, MAKE_AUDIT_MONTHS, NOTIFY, SEEN, ST
 
 Looks = Counter[tuple[str, str]]
 Statement = tuple[str, int | str, tuple[tuple[tuple[str, str], int], ...]]
-"""Its words, how many rows it brought or how it failed, and how much of each table and index was looked at."""
+"""Its words, how many rows it brought or how it failed, and how much of each table was looked at."""
 
 
 class CountedWork:
