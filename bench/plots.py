@@ -44,7 +44,7 @@ def ticks(most: float, about: int) -> list[float]:
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
 
 
 def _drawn(plot: Plot, marks: Sequence[Mark], colours: Mapping[str, str], x: float, y: float) -> str:
