@@ -236,7 +236,7 @@ def test_read_only_changes_nothing(tmp_path: Path, fleet: Fleet) -> None:
     )
 
     assert ended.code != 0
-    assert "read-only" in ended.err
+    assert "it is read-only, says command line --read-only." in ended.err
     assert fleet.one("select count(*) from jobs where type = 'x'") == 0
 
 

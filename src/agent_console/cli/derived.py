@@ -80,7 +80,8 @@ def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
             settings = load()
             if operation.changes and settings.profile.read_only:
                 raise Invalid(
-                    f"Profile {settings.profile.name} is read-only.", hint="Choose another with --profile."
+                    f"Nothing can be changed: it is read-only, says {settings.origin['read_only']}.",
+                    hint="Leave that out, or choose another profile with --profile.",
                 )
 
             async def ask() -> tuple[BaseModel, int]:
