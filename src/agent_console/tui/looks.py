@@ -50,10 +50,10 @@ def job_status(job: Job) -> Content:
 
 
 def progress_bar(percentage: float) -> str:
-    """The number first: in a narrow column the bar is what may be cut."""
+    """The number first: in a narrow column the bar is what may be cut. 100 % is said of the whole only."""
     shown = max(0.0, min(100.0, percentage))
     full = round(shown * BAR_CELLS / 100)
-    return f"{shown:3.0f}% {'█' * full}{'░' * (BAR_CELLS - full)}"
+    return f"{int(shown):3}% {'█' * full}{'░' * (BAR_CELLS - full)}"
 
 
 def pool_badge(pool: PoolStatus | None, *, stale: bool = False) -> Content:
