@@ -252,7 +252,11 @@ async def test_an_act_leads_to_what_it_is_about_and_a_thing_to_its_acts(story: F
         await until(lambda: row_ids(list_of(app)) == [acts[1], acts[0]], "its trail")
         assert "Audit trail of deploy" in shown_text(app)
         await press(pilot, "escape")
-        assert about(app) == str(job), "back where the trail was opened"
+        await until(lambda: about(app) == str(job), "the job again, from which it was asked for")
+        await press(pilot, "escape")
+        await until(lambda: app.detail is None, "the way back to where it began")
+        assert list_of(app).kind.name == "audit"
+        assert row_ids(list_of(app)) == list(reversed(acts))
 
 
 def about(app: ConsoleApp) -> str:
