@@ -229,7 +229,7 @@ async def test_what_the_link_tells_a_console_that_is_closed_already_ends_there(c
         await loaded(pilot)
     assert not app.screen_stack
 
-    await app.on_event(LinkChanged(app.link.status, app.link))
+    await app._on_message(LinkChanged(app.link.status, app.link))
 
 
 async def test_a_read_only_profile_takes_the_keys_that_change_something_away(config: dict[str, object]) -> None:
