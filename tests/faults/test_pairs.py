@@ -6,6 +6,7 @@ of the database itself.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -125,8 +126,10 @@ async def run_together(ground: Ground, name: str, steps: tuple[int, int]) -> Non
 
 @pytest.mark.parametrize("name", sorted(PAIRS))
 def test_two_at_once_leave_what_one_after_the_other_would(
-    name: str, ground: Ground, runner: asyncio.Runner
+    name: str, ground: Ground, runner: asyncio.Runner, record_property: Callable[[str, object], None]
 ) -> None:
+    tried = count(1)
+
     @settings(
         max_examples=EXAMPLES,
         deadline=None,
@@ -137,8 +140,10 @@ def test_two_at_once_leave_what_one_after_the_other_would(
     @given(steps=st.tuples(st.integers(0, MOST_STEPS), st.integers(0, MOST_STEPS)))
     def together(steps: tuple[int, int]) -> None:
         runner.run(run_together(ground, name, steps))
+        next(tried)
 
     together()
+    record_property("tried", next(tried) - 1)
 
     found = {what: ground.fleet.one(question) for what, question in NEVER.items()}
     assert found == dict.fromkeys(NEVER, 0)
