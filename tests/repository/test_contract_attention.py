@@ -29,7 +29,7 @@ def of_kind(items: tuple[AttentionItem, ...], kind: AttentionKind) -> list[Atten
     return [item for item in items if item.kind is kind]
 
 
-async def test_everything_in_trouble_is_in_one_list_and_what_expires_is_first(
+async def test_everything_in_trouble_is_in_one_list_the_newest_danger_first(
     repository: Repository, fleet: Fleet
 ) -> None:
     fleet.execute("update runs set status = 'timeout', ended_at = now() where status = 'failed'")
@@ -46,32 +46,14 @@ async def test_everything_in_trouble_is_in_one_list_and_what_expires_is_first(
         AttentionKind.AGENT_SILENT: 1,
         AttentionKind.RUN_TIMEOUT: 1,
     }
-    moments = [item.since for item in items if item.until is None and item.since is not None]
+    moments = [item.since for item in items if item.since is not None]
     assert moments == sorted(moments, reverse=True)
-    assert [item.name for item in items if item.until is not None] == [item.name for item in items[:2]]
     [gantry] = of_kind(items, AttentionKind.AGENT_ERROR)
     assert (gantry.name, gantry.says) == ("gantry", "disk /var/cache is 98 % full")
     assert {item.name for item in of_kind(items, AttentionKind.APPROVAL)} == {
         "dispatch → gantry",
         "cartographer → beacon",
     }
-
-
-async def test_of_several_requests_the_one_that_expires_next_stands_on_top_however_old_it_is(
-    repository: Repository, fleet: Fleet
-) -> None:
-    fleet.execute("update agent_runtime set last_heartbeat_at = now() where presence = 'error'")
-    for place, minutes in (("beacon", 5), ("gantry", 60)):
-        fleet.execute(
-            "update approvals set created_at = now() - interval '20 hours',"
-            " expires_at = now() + make_interval(mins => %s) where to_agent_id = %s",
-            *(minutes, fleet.agent_id(place)),
-        )
-
-    items = await listed(repository)
-
-    assert [item.name for item in items[:2]] == ["cartographer → beacon", "dispatch → gantry"]
-    assert {item.kind for item in items[2:]} >= {AttentionKind.DEAD_LETTER, AttentionKind.AGENT_ERROR}
 
 
 async def test_an_agent_that_fell_silent_counts_only_with_work(repository: Repository, fleet: Fleet) -> None:

@@ -7,7 +7,7 @@ from agent_console.repository.operations.declared import AnyOperation, Operation
 
 ATTENTION_LIST = Operation(
     name="attention.list",
-    summary="What needs somebody now: requests by what expires next, then the newest danger.",
+    summary="What needs somebody now, the newest danger first.",
     verb=Verb.GET,
     path="/v1/attention",
     request=AttentionQuery,

@@ -70,19 +70,17 @@ async def needs_attention(work: Work, query: AttentionQuery) -> Page[AttentionIt
     ]
     if Permission.READ_THREADS in GRANTS[work.caller.role]:
         items += [*await _approvals(work, query.limit), *await _timed_out(work, query.limit)]
-    return Page[AttentionItem](items=tuple(what_cannot_wait_first(items)))
+    return Page[AttentionItem](items=tuple(newest_first(items)))
 
 
-def what_cannot_wait_first(items: Sequence[AttentionItem]) -> list[AttentionItem]:
-    """Requests by what expires next, because nobody can decide them later; then the newest danger; what began
-    nobody knows when stands at the end."""
-    return sorted(items, key=_turn)
+def newest_first(items: Sequence[AttentionItem]) -> list[AttentionItem]:
+    """The newest danger on top; what began nobody knows when stands at the end."""
+    known = sorted((item for item in items if item.since), key=_began, reverse=True)
+    return [*known, *(item for item in items if item.since is None)]
 
 
-def _turn(item: AttentionItem) -> tuple[int, float]:
-    if item.until is not None:
-        return 0, item.until.timestamp()
-    return (2, 0.0) if item.since is None else (1, -item.since.timestamp())
+def _began(item: AttentionItem) -> float:
+    return item.since.timestamp() if item.since else 0.0
 
 
 def _told(kind: AttentionKind, thing_id: object, name: str, **facts: object) -> AttentionItem:

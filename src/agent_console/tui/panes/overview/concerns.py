@@ -79,7 +79,7 @@ class Conditions:
 
 
 def concerns(items: Sequence[AttentionItem], conditions: Conditions) -> tuple[Concern, ...]:
-    """Conditions first, because they hold for everything; then what is in trouble, in its own order."""
+    """Conditions first, because they hold for everything; then what is in trouble, the newest danger first."""
     return (*_conditions(conditions), *(_thing(item) for item in items))
 
 
