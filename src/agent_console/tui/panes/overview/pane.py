@@ -38,6 +38,8 @@ from agent_console.tui.widgets.virtual_table_messages import RowChosen
 TOPICS = frozenset({Topic.AGENTS, Topic.JOBS, Topic.RUNS, Topic.APPROVALS, Topic.EVERYTHING})
 SIDE_BY_SIDE = 120
 LOW = 19
+# What the console has above and below every pane: header, line of panes, footer.
+FRAME_LINES = 3
 """On fewer lines the numbers give way to what needs somebody; the rest of them is scrolled to."""
 LOOKING = "looking"
 SAMPLING = "sampling"
@@ -77,13 +79,18 @@ class OverviewPane(Pane):
             yield self.going
 
     def on_mount(self) -> None:
+        # Before anything is laid out: what is opened over it at once would keep it as it was laid out first.
+        self._fit(self.app.size.width, self.app.size.height - FRAME_LINES)
         # Also while another pane is shown: a course with holes in it would tell only when somebody looked.
         self.set_interval(SAMPLE_SECONDS, self._take_sample)
 
     def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.width >= SIDE_BY_SIDE, "wide")
-        self.set_class(event.size.height < LOW, "low")
+        self._fit(event.size.width, event.size.height)
         self.call_after_refresh(self.tick)
+
+    def _fit(self, width: int, height: int) -> None:
+        self.set_class(width >= SIDE_BY_SIDE, "wide")
+        self.set_class(height < LOW, "low")
 
     @property
     def has_answer(self) -> bool:
