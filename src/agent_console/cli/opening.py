@@ -88,14 +88,14 @@ async def _remote(profile: Profile, target: Remote) -> "Repository":
             f"Profile {profile.name} has no token for {target.url}.",
             hint="Set token_file, token_env or token_keyring in the profile, or AGENT_CONSOLE_TOKEN.",
         )
-    return await remote(target.url, token.get_secret_value(), target.ca_file)
+    return await remote(target.url, token.get_secret_value(), target.ca_file, read_only=profile.read_only)
 
 
-async def remote(url: str, token: str, ca_file: Path | None = None) -> "Repository":
+async def remote(url: str, token: str, ca_file: Path | None = None, *, read_only: bool = False) -> "Repository":
     await imported("agent_console.repository.http.repository")
     from agent_console.repository.http.repository import HttpRepository
 
-    return HttpRepository(url, token, ca_file=ca_file)
+    return HttpRepository(url, token, ca_file=ca_file, read_only=read_only)
 
 
 async def _entered(holding: "AbstractContextManager[EmbeddedServer]") -> "EmbeddedServer":

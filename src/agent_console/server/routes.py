@@ -10,8 +10,10 @@ from fastapi import Request as HttpRequest
 from pydantic import BaseModel, create_model
 from starlette.routing import BaseRoute
 
+from agent_console.domain.errors import Forbidden
 from agent_console.domain.records import Request
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
+from agent_console.repository.operations.declared import READ_ONLY_HEADER
 from agent_console.repository.operations.fields import help_of
 from agent_console.repository.postgres.repository import PostgresRepository
 from agent_console.server.allowed import ANSWER_SECONDS
@@ -82,6 +84,10 @@ async def answer_of(
 ) -> BaseModel:
     """A long poll takes one of the caller's places and ends with its client; a change that was begun goes on. So
     does a claim when the server stops: the queue lets it go, and what it took is told."""
+    if operation.audit is not None and READ_ONLY_HEADER in http.headers:
+        raise Forbidden(
+            "This session is read-only, so nothing is changed.", hint="Begin one without --read-only to change it."
+        )
     leaving: Leaving | None = None if operation.changes else http.app.state.leaving
     if getattr(asked, "wait_seconds", 0.0):
         places: OpenAtOnce = http.app.state.open_at_once

@@ -27,6 +27,7 @@ from agent_console.domain.errors import (
 from agent_console.repository.http.trust import trusted
 from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation, Verb
+from agent_console.repository.operations.declared import READ_ONLY_HEADER
 from agent_console.repository.port import Change
 
 # Longer than the server waits for its database, so that the server's own answer arrives first.
@@ -46,15 +47,19 @@ FOR_GOOD = (Unauthorized, Forbidden, NotFound)
 class HttpRepository:
     """One caller's view of a server; without a token only public operations work.
 
-    `ca_file`, or else the variable AGENT_CONSOLE_CA_FILE, names the certificates that alone may vouch for it.
+    `ca_file`, or else the variable AGENT_CONSOLE_CA_FILE, names the certificates that alone may vouch for it. One
+    that is `read_only` has the server refuse every act.
     """
 
-    def __init__(self, url: str, token: str | None, *, ca_file: Path | None = None) -> None:
+    def __init__(
+        self, url: str, token: str | None, *, ca_file: Path | None = None, read_only: bool = False
+    ) -> None:
         self._url = url.rstrip("/")
         self._client = httpx.AsyncClient(
             base_url=self._url,
             headers={"User-Agent": f"agent-console/{__version__}"}
-            | ({"Authorization": f"Bearer {token}"} if token else {}),
+            | ({"Authorization": f"Bearer {token}"} if token else {})
+            | ({READ_ONLY_HEADER: "yes"} if read_only else {}),
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
             limits=CONNECTIONS,
             follow_redirects=False,

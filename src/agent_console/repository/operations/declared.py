@@ -79,3 +79,6 @@ class Operation(Generic[Asked, Answered]):
 
 
 AnyOperation = Operation[Any, Any]
+
+# Sent with every call of a session that must not change anything: the server keeps it to its word.
+READ_ONLY_HEADER = "Agent-Console-Read-Only"
