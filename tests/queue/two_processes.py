@@ -35,8 +35,9 @@ SEEN = """
              where e.team_id = j.team_id and e.job_id = j.id and e.payload ? 'to') as story
       from jobs j
 """
+# Waits until they are gone: one that still answers once would be taken for one that was spared.
 HANG_UP = """
-    select pg_terminate_backend(pid) from pg_stat_activity
+    select pg_terminate_backend(pid, 10000) from pg_stat_activity
      where datname = current_database() and application_name = 'agent-console'
        and query not like 'listen %%'
 """

@@ -41,6 +41,10 @@ async def on_pair(pilot: Pilot[None], fleet: Fleet, of: str, to: str) -> Console
 async def settle(pilot: Pilot[None], *keys: str) -> None:
     """Press keys one by one, each when all that the matrix shows after the one before it is there."""
     look = routes_of(app_of(pilot)).matrix_look
+    # How far a page goes depends on the room: everybody has to have heard of theirs before the first key.
+    for _ in range(2):
+        await pilot._wait_for_screen()
+        await pilot.pause()
     await until(lambda: look.is_settled, "the matrix")
     for key in keys:
         await pilot.press(key)
