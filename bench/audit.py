@@ -25,8 +25,8 @@ from agent_console.domain.audit_trail import LIMIT_MAX, AuditTail
 from agent_console.domain.ids import TeamId
 from agent_console.repository.operations.audit_trail import AUDIT_TAIL, AUDIT_VERIFY
 from agent_console.repository.port import Repository
+from agent_console.repository.postgres.audit.sealing import SEAL_ACTS, seal_acts
 from agent_console.repository.postgres.repository import Backend, open_direct
-from agent_console.repository.postgres.sealing import SEAL_ACTS, seal_acts
 
 ACTS = int(os.environ.get("BENCH_ACTS", "1000000"))
 AT_ONCE = 20_000

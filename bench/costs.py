@@ -33,9 +33,9 @@ from agent_console.repository.operations.messages import MESSAGES_POST
 from agent_console.repository.operations.presence import HEARTBEAT_SEND
 from agent_console.repository.operations.threads import THREADS_CREATE
 from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_COMPLETE
+from agent_console.repository.postgres.audit.sealing import SEAL_ACTS
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
-from agent_console.repository.postgres.sealing import SEAL_ACTS
 
 TOGETHER = 32
 EACH = 20

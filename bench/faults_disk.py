@@ -25,9 +25,9 @@ from agent_console.domain.jobs import JobAsked, NewJob
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations import JOBS_CREATE, JOBS_GET, ME
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
-from agent_console.repository.postgres.duties import do_round
+from agent_console.repository.postgres.audit.sealing import SEAL_ACTS
+from agent_console.repository.postgres.duties.rounds import do_round
 from agent_console.repository.postgres.repository import PostgresRepository, open_direct
-from agent_console.repository.postgres.sealing import SEAL_ACTS
 
 TRIED = "the disk of the embedded database is full"
 SIZE_MEGABYTES, BALLAST_MEGABYTES = 320, 64

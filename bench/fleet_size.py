@@ -31,7 +31,7 @@ from agent_console.domain.agents import AgentQuery
 from agent_console.domain.ids import AgentId, TeamId, UserId
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations import AGENTS_LIST, POOL_STATUS
-from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
+from agent_console.repository.postgres.duties.silence import NOTICE_SILENCE
 from agent_console.repository.postgres.identify import by_name
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 

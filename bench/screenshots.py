@@ -29,7 +29,7 @@ from textual.pilot import Pilot
 from agent_console.database.embedded import embedded_postgres
 from agent_console.database.migrate import migrate
 from agent_console.database.roles import APP, with_role
-from agent_console.repository.postgres.duties import duties_done
+from agent_console.repository.postgres.duties.rounds import duties_done
 from agent_console.repository.postgres.repository import Backend, open_direct
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.panes.overview.pane import OverviewPane

@@ -15,7 +15,7 @@ from tests.support.fleet import AT, Fleet
 from agent_console.database.embedded import embedded_postgres
 from agent_console.database.migrate import migrate
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres.changes import CHANNEL
+from agent_console.repository.postgres.live.changes import CHANNEL
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from agent_console.domain.working import Assignment, Claim, ClaimWanted, JobDone
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_COMPLETE
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.duties import duties_done
+from agent_console.repository.postgres.duties.rounds import duties_done
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 

@@ -16,11 +16,11 @@ from psycopg import AsyncConnection, AsyncCursor
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from agent_console.repository.postgres.changes import NOTIFY
 from agent_console.repository.postgres.database import MAKE_AUDIT_MONTHS
 from agent_console.repository.postgres.identify import SEEN
-from agent_console.repository.postgres.lane_book import LANES
-from agent_console.repository.postgres.queue import TEND
+from agent_console.repository.postgres.live.changes import NOTIFY
+from agent_console.repository.postgres.queue.lane_book import LANES
+from agent_console.repository.postgres.queue.queue import TEND
 from agent_console.repository.postgres.schema_watch import STANDING
 
 # Counted by the session itself as it goes, and exact within a transaction; for each table, through whichever of

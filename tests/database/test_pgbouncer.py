@@ -21,7 +21,7 @@ from agent_console.repository.operations import JOBS_CREATE, ME
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
 from agent_console.repository.operations.working import JOBS_COMPLETE, JOBS_PROGRESS
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres.duties import DUTIES, do_round
+from agent_console.repository.postgres.duties.rounds import DUTIES, do_round
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository, open_direct
 from tests.faults.pgbouncer import LOGIN, Pooler, pooling

@@ -26,11 +26,11 @@ from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
 from agent_console.repository.port import Repository, Topic
+from agent_console.repository.postgres.audit.sealing import SEAL_ACTS
 from agent_console.repository.postgres.database import Database
-from agent_console.repository.postgres.duties import do_round
+from agent_console.repository.postgres.duties.rounds import do_round
 from agent_console.repository.postgres.identify import by_name
 from agent_console.repository.postgres.repository import Backend, PostgresRepository, open_direct
-from agent_console.repository.postgres.sealing import SEAL_ACTS
 from tests.agent.stage import Stage, until
 from tests.faults.postgres import Postgres, own_postgres, standby_of
 from tests.queue.crew import EMPTY

@@ -35,8 +35,8 @@ from agent_console.repository.operations.storage import COLLECTIONS_CREATE
 from agent_console.repository.operations.threads import THREADS_ARCHIVE
 from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_COMPLETE
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.duty_approvals import end_due_approvals
-from agent_console.repository.postgres.duty_queue import tend_jobs
+from agent_console.repository.postgres.duties.approvals import end_due_approvals
+from agent_console.repository.postgres.duties.queue import tend_jobs
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.queue.crew import take_running

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
-from agent_console.repository.postgres.queue_connections import PLANNED_ONCE
+from agent_console.repository.postgres.queue.connections import PLANNED_ONCE
 from tests.queue.crew import EMPTY
 from tests.queue.more_agents import AddedAgent, crowd
 from tests.support.fleet import Fleet

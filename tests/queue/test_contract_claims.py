@@ -5,7 +5,7 @@ import pytest
 from agent_console.domain.ids import JobId
 from agent_console.domain.states import JobStatus
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.duties import DUTIES, do_round
+from agent_console.repository.postgres.duties.rounds import DUTIES, do_round
 from agent_console.repository.postgres.repository import PostgresRepository
 from tests.queue.crew import Crew, claim, take, take_running
 

@@ -11,8 +11,8 @@ from agent_console.domain.jobs import NewJob
 from agent_console.domain.working import Claimed
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres import waiting
 from agent_console.repository.postgres.identify import by_name, by_token
+from agent_console.repository.postgres.queue import waiting
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.queue.crew import Crew, claim, take_running, until
 from tests.queue.more_agents import crowd

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 import pytest
 
 from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, Internal, Invalid, TimedOut
-from agent_console.repository.postgres.gathering import AT_MOST, Gatherer
+from agent_console.repository.postgres.queue.gathering import AT_MOST, Gatherer
 from tests.queue.crew import until
 
 CALLERS = 200

@@ -13,7 +13,7 @@ from agent_console.domain.ids import JobId
 from agent_console.domain.working import JobProgress, Reported
 from agent_console.repository.operations.working import JOBS_PROGRESS
 from agent_console.repository.port import Change, Repository, Topic
-from agent_console.repository.postgres.held_jobs import Report
+from agent_console.repository.postgres.queue.held_jobs import Report
 from tests.queue.crew import Crew, take_running, until
 
 WRITING = """

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from agent_console.domain.errors import DatabaseUnavailable
-from agent_console.repository.postgres import queue_connections
+from agent_console.repository.postgres.queue import connections as queue_connections
 from agent_console.repository.postgres.repository import Backend
 from tests.queue.crew import until
 from tests.support.fleet import Fleet

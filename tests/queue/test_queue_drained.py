@@ -32,7 +32,7 @@ from agent_console.repository.operations.working import (
     JOBS_PROGRESS,
 )
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.duty_queue import keep_counts, tend_jobs
+from agent_console.repository.postgres.duties.queue import keep_counts, tend_jobs
 from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.queue.crew import Row

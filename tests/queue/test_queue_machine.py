@@ -25,7 +25,7 @@ from agent_console.repository.operations.working import (
     JOBS_RENEW,
     JOBS_START,
 )
-from agent_console.repository.postgres.duty_queue import keep_counts, tend_jobs
+from agent_console.repository.postgres.duties.queue import keep_counts, tend_jobs
 from tests.queue.checked_queue import CheckedQueue
 from tests.queue.lengths import EXAMPLES, PHASES, STEPS
 from tests.queue.model import FINAL, HELD, WAITING, ModelJob

@@ -12,14 +12,14 @@ from psycopg.rows import DictRow
 from agent_console.domain.ids import JobId, LaneId
 from agent_console.domain.working import EventLine
 from agent_console.repository.postgres.acting import Acting
-from agent_console.repository.postgres.duty_queue import FOLD
-from agent_console.repository.postgres.held_jobs import REPORT, Report
+from agent_console.repository.postgres.duties.queue import FOLD
 from agent_console.repository.postgres.identify import by_token
-from agent_console.repository.postgres.lane_book import BEFORE_ALL, WALKED_AT_MOST, Routing
-from agent_console.repository.postgres.lane_book import LANES as LOOK
-from agent_console.repository.postgres.queue import TEND
+from agent_console.repository.postgres.queue.held_jobs import REPORT, Report
+from agent_console.repository.postgres.queue.lane_book import BEFORE_ALL, WALKED_AT_MOST, Routing
+from agent_console.repository.postgres.queue.lane_book import LANES as LOOK
+from agent_console.repository.postgres.queue.queue import TEND
+from agent_console.repository.postgres.queue.turns import TAKE_TURNS, Finish, Turn, facts_of
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
-from agent_console.repository.postgres.turns import TAKE_TURNS, Finish, Turn, facts_of
 from tests.conftest import FLEET_TEMPLATE
 from tests.queue.crew import claim
 from tests.queue.more_agents import AddedAgent, crowd

@@ -13,8 +13,8 @@ from agent_console.domain.working import ClaimWanted, Ended, EventLine, JobDone,
 from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.operations.working import JOBS_COMPLETE, JOBS_LOG, JOBS_PROGRESS
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.gathering import AT_MOST
 from agent_console.repository.postgres.identify import by_name, by_token
+from agent_console.repository.postgres.queue.gathering import AT_MOST
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.queue.crew import Row, claim, take_running, until
 from tests.queue.more_agents import AddedAgent, crowd

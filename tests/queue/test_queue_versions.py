@@ -23,7 +23,7 @@ from agent_console.repository.operations.working import (
     JOBS_PROGRESS,
     JOBS_RENEW,
 )
-from agent_console.repository.postgres.duty_queue import keep_counts, tend_jobs
+from agent_console.repository.postgres.duties.queue import keep_counts, tend_jobs
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.queue.crew import EMPTY, claim, take, time_passes

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from agent_console.domain.ids import JobId, LaneId
-from agent_console.repository.postgres.lane_book import BEFORE_ALL, Routing
-from agent_console.repository.postgres.turns import TAKE_TURNS, Finish, Turn, facts_of
+from agent_console.repository.postgres.queue.lane_book import BEFORE_ALL, Routing
+from agent_console.repository.postgres.queue.turns import TAKE_TURNS, Finish, Turn, facts_of
 from tests.queue.more_agents import crowd
 from tests.queue.plans import Measured
 from tests.queue.test_queue_together import ADD_JOBS

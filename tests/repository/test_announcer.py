@@ -7,9 +7,9 @@ from psycopg.rows import TupleRow
 
 from agent_console.domain.ids import JobId, TeamId
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres.changes import CHANNEL, Announcer
 from agent_console.repository.postgres.database import Database
-from agent_console.repository.postgres.queue_connections import QueueConnections
+from agent_console.repository.postgres.live.changes import CHANNEL, Announcer
+from agent_console.repository.postgres.queue.connections import QueueConnections
 from tests.support.fleet import Fleet
 
 THE_END = "the end"

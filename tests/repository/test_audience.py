@@ -18,10 +18,10 @@ from agent_console.domain.ids import (
 )
 from agent_console.domain.permissions import Role
 from agent_console.repository.port import REFETCH, Change, Topic
-from agent_console.repository.postgres.audience import OF_THREADS, Told, told_to
-from agent_console.repository.postgres.notices import NAMED_AT_MOST, Notice, spoken, understood
-from agent_console.repository.postgres.stream_reader import WAITING_AT_MOST, StreamReader
-from agent_console.repository.postgres.thread_readers import ThreadReaders
+from agent_console.repository.postgres.live.audience import OF_THREADS, Told, told_to
+from agent_console.repository.postgres.live.notices import NAMED_AT_MOST, Notice, spoken, understood
+from agent_console.repository.postgres.live.stream_reader import WAITING_AT_MOST, StreamReader
+from agent_console.repository.postgres.threads.readers import ThreadReaders
 
 TEAM, THREAD, ME, MY_AGENT = TeamId.new(), ThreadId.new(), UserId.new(), AgentId.new()
 OTHER_AGENT = AgentId.new()

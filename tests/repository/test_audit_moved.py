@@ -8,9 +8,9 @@ import pytest
 from agent_console.domain.audit_proof import DamageKind, Verification, Verified
 from agent_console.domain.ids import AuditId
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
+from agent_console.repository.postgres.audit.sealing import SEAL_ACTS
 from agent_console.repository.postgres.identify import by_name
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
-from agent_console.repository.postgres.sealing import SEAL_ACTS
 from tests.repository.test_audit_sealing_turns import another_at_it
 from tests.support.fleet import Fleet
 from tests.support.trail import act, moved_from_another_cluster, seal

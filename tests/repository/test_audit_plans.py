@@ -12,13 +12,13 @@ from agent_console.domain.audit_trail import AuditFilter, AuditQuery
 from agent_console.domain.identity import AuthSource, Caller
 from agent_console.domain.ids import AgentId, Id, RunId, ThreadId, UserId
 from agent_console.domain.permissions import Role
-from agent_console.repository.postgres import audit_trail
-from agent_console.repository.postgres.audit_bounds import POSITION_AT, SEQ_AT
-from agent_console.repository.postgres.audit_links import LINKS, LOOKED_UP
-from agent_console.repository.postgres.audit_rows import with_seals
-from agent_console.repository.postgres.audit_tail import sealed_acts
-from agent_console.repository.postgres.audit_trail import newest_acts, window
-from agent_console.repository.postgres.sealing import TEAMS_TO_SEAL
+from agent_console.repository.postgres.audit import trail as audit_trail
+from agent_console.repository.postgres.audit.bounds import POSITION_AT, SEQ_AT
+from agent_console.repository.postgres.audit.links import LINKS, LOOKED_UP
+from agent_console.repository.postgres.audit.rows import with_seals
+from agent_console.repository.postgres.audit.sealing import TEAMS_TO_SEAL
+from agent_console.repository.postgres.audit.tail import sealed_acts
+from agent_console.repository.postgres.audit.trail import newest_acts, window
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet

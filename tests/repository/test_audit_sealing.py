@@ -12,9 +12,9 @@ import pytest
 from agent_console.domain.audit_proof import Verification, Verified
 from agent_console.domain.ids import TeamId
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
+from agent_console.repository.postgres.audit.sealing import SEAL_ACTS
 from agent_console.repository.postgres.identify import by_name
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
-from agent_console.repository.postgres.sealing import SEAL_ACTS
 from tests.support.fleet import Fleet
 from tests.support.trail import act, old_act, seal
 
@@ -134,7 +134,7 @@ async def test_a_sealer_that_is_killed_leaves_nothing_half(fleet: Fleet, backend
 async def test_sealing_catches_up_in_batches(
     fleet: Fleet, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_console.repository.postgres.sealing.BATCH", 2)
+    monkeypatch.setattr("agent_console.repository.postgres.audit.sealing.BATCH", 2)
     for _ in range(5):
         act(fleet)
 

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from agent_console.repository.port import REFETCH, Change, Topic
+from agent_console.repository.postgres.audit.sealing import SEAL_ACTS
 from agent_console.repository.postgres.identify import by_name
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
-from agent_console.repository.postgres.sealing import SEAL_ACTS
 from tests.support.fleet import Fleet
 from tests.support.locks import somebody_waits_for_a_lock
 from tests.support.trail import act, seal
@@ -78,7 +78,7 @@ async def test_what_was_sealed_counts_when_the_turn_is_lost_before_the_next_team
 async def test_what_was_sealed_counts_when_the_turn_is_lost_within_a_team(
     fleet: Fleet, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_console.repository.postgres.sealing.BATCH", 2)
+    monkeypatch.setattr("agent_console.repository.postgres.audit.sealing.BATCH", 2)
     act(fleet)
     seal(fleet)
     for _ in range(5):

@@ -28,7 +28,8 @@ from agent_console.repository.operations.audit_trail import (
 )
 from agent_console.repository.operations.people import SETTINGS_SET
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres import audit_tail, audit_trail
+from agent_console.repository.postgres.audit import tail as audit_tail
+from agent_console.repository.postgres.audit import trail as audit_trail
 from agent_console.repository.postgres.repository import PostgresRepository
 from tests.repository.conftest import OPERATOR, VIEWER, OpenRepository
 from tests.support.acting_agent import acting_agent

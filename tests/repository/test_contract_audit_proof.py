@@ -21,7 +21,7 @@ from agent_console.repository.operations.audit_trail import (
 )
 from agent_console.repository.operations.people import SETTINGS_SET
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.duty_audit_months import PRUNE_AUDIT
+from agent_console.repository.postgres.duties.audit_months import PRUNE_AUDIT
 from agent_console.repository.postgres.repository import Backend
 from tests.repository.conftest import OPERATOR, OpenRepository
 from tests.support.fleet import Fleet

@@ -13,7 +13,7 @@ from agent_console.repository.operations.job_acts import (
     JOBS_RETRY_MANY,
 )
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres import bulk_jobs
+from agent_console.repository.postgres.queue import bulk_jobs
 from tests.repository.test_contract_agent_changes import bind_collection
 from tests.support.fleet import Fleet
 from tests.support.stories import acts, lines

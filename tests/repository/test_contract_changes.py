@@ -152,7 +152,7 @@ async def test_a_restarted_server_is_found_again(fleet: Fleet) -> None:
 
 @pytest.mark.rule("U001-2")
 async def test_revoking_a_token_ends_its_stream(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_console.repository.postgres.standing.LOOK_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("agent_console.repository.postgres.live.standing.LOOK_AGAIN_SECONDS", 0.1)
     async with serving(fleet.working) as url:
         repository = HttpRepository(url, fleet.token("ana@example.com"))
         changes = repository.changes()
@@ -206,7 +206,7 @@ async def test_who_is_taken_out_of_a_thread_hears_no_more_of_it(
 async def test_rights_that_were_taken_without_a_word_are_gone_soon(
     open_repository: OpenRepository, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_console.repository.postgres.standing.LOOK_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("agent_console.repository.postgres.live.standing.LOOK_AGAIN_SECONDS", 0.1)
     add_person(fleet, role="admin")
     private, open_to_all = add_thread(fleet), add_thread(fleet, visibility="shared")
     owner, demoted = await open_repository(OWNER), await open_repository(OTHER)

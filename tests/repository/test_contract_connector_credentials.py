@@ -32,8 +32,8 @@ from agent_console.repository.operations.storage import (
     CONNECTORS_SET_CREDENTIALS,
 )
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres import connector_credentials
-from agent_console.repository.postgres.sealed import (
+from agent_console.repository.postgres.registry import connector_credentials
+from agent_console.repository.postgres.registry.credentials_at_rest import (
     KEY_FILE_VARIABLE,
     KEY_VARIABLE,
     Sealed,

@@ -204,7 +204,7 @@ async def test_approvals_by_every_qualifier(crew: Callers, fleet: Fleet) -> None
 async def test_a_page_that_found_nothing_tells_where_to_go_on(
     crew: Callers, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("walked_pages", "thread_lists", "run_lists"):
+    for module in ("walked_pages", "threads.lists", "runs.lists"):
         monkeypatch.setattr(f"agent_console.repository.postgres.{module}.WALKED_AT_MOST", 3)
     assert walked_pages.WALKED_AT_MOST == 3
     ole = await crew.person(OLE)

@@ -15,7 +15,7 @@ from agent_console.repository.operations import AGENTS_GET, POOL_STATUS
 from agent_console.repository.operations.presence import HEARTBEAT_DISCONNECT, HEARTBEAT_SEND
 from agent_console.repository.operations.sessions import SESSIONS_GET, SESSIONS_OPEN
 from agent_console.repository.port import REFETCH, Change, Repository, Topic
-from agent_console.repository.postgres.disconnect import LIFECYCLE_AFTER
+from agent_console.repository.postgres.registry.disconnect import LIFECYCLE_AFTER
 from tests.support.acting_agent import acting_agent
 from tests.support.fleet import Fleet
 

@@ -12,9 +12,9 @@ from agent_console.domain.errors import ConsoleError, TimedOut
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations.duties import DUTIES_LIST
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.duties import duties_done
-from agent_console.repository.postgres.duty_declared import Duty
-from agent_console.repository.postgres.duty_records import DutyRecord, Round, this_process, write_down
+from agent_console.repository.postgres.duties.declared import Duty
+from agent_console.repository.postgres.duties.records import DutyRecord, Round, this_process, write_down
+from agent_console.repository.postgres.duties.rounds import duties_done
 from agent_console.repository.postgres.identify import by_name
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.repository.conftest import VIEWER, OpenRepository

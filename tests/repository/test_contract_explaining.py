@@ -367,7 +367,7 @@ async def test_counting_agents_ends_at_the_cap(fleet: Fleet) -> None:
 async def test_a_fleet_too_large_to_look_at_is_not_said_to_lack_anything(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_console.repository.postgres.able_agents.LOOKED_AT", 2)
+    monkeypatch.setattr("agent_console.repository.postgres.queue.able_agents.LOOKED_AT", 2)
     async with open_direct(fleet.working, team="example", user=ADMIN) as repository:
         job = await made(repository, "tool:codex")
         found = await explained(repository, job.id)

@@ -27,7 +27,7 @@ from agent_console.repository.operations.approvals import APPROVALS_REJECT
 from agent_console.repository.operations.messages import MESSAGES_POST
 from agent_console.repository.operations.threads import THREADS_REVOKE
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.log_reading import AT_ONCE
+from agent_console.repository.postgres.live.log_reading import AT_ONCE
 from agent_console.repository.postgres.repository import PostgresRepository
 from tests.support.asking import ANA, VERA, Callers, add_route, asks, callers
 from tests.support.conversations import OTHER, OWNER, add_person, add_thread, let_in, say, say_much
@@ -46,7 +46,7 @@ async def everybody(request: pytest.FixtureRequest, fleet: Fleet) -> AsyncIterat
 
 @pytest.fixture
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_console.repository.postgres.standing.LOOK_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("agent_console.repository.postgres.live.standing.LOOK_AGAIN_SECONDS", 0.1)
 
 
 def follow(

@@ -26,7 +26,7 @@ from agent_console.repository.operations.messages import MESSAGES_GET, MESSAGES_
 from agent_console.repository.operations.threads import THREADS_GET
 from agent_console.repository.port import Repository
 from agent_console.repository.postgres.database import Database
-from agent_console.repository.postgres.saying import post_system_message
+from agent_console.repository.postgres.threads.saying import post_system_message
 from tests.repository.conftest import OPERATOR, VIEWER, OpenRepository
 from tests.support.acting_agent import acting_agent
 from tests.support.conversations import OTHER, add_person, add_run, add_thread, let_in, say, say_much, told

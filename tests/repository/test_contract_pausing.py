@@ -16,7 +16,7 @@ from agent_console.domain.states import JOB_HELD, JobStatus
 from agent_console.repository.operations import JOBS_CREATE, JOBS_LIST, ME, POOL_STATUS, QUEUE_DEPTH
 from agent_console.repository.operations.pausing import QUEUE_PAUSE, QUEUE_RESUME
 from agent_console.repository.port import Repository, Topic
-from agent_console.repository.postgres import pausing
+from agent_console.repository.postgres.queue import pausing
 from tests.repository.conftest import OPERATOR, OpenRepository
 from tests.support.fleet import Fleet
 from tests.support.stories import acts, last_line

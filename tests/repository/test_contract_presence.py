@@ -25,7 +25,7 @@ from agent_console.repository.operations import AGENTS_GET, POOL_STATUS
 from agent_console.repository.operations.presence import HEARTBEAT_SEND
 from agent_console.repository.port import Repository
 from agent_console.repository.postgres.identify import by_token
-from agent_console.repository.postgres.presence import BEAT, Beat, beat_facts
+from agent_console.repository.postgres.registry.presence import BEAT, Beat, beat_facts
 from agent_console.repository.postgres.repository import Backend, PostgresRepository, open_direct
 from tests.support.fleet import Fleet
 from tests.support.serving import serving

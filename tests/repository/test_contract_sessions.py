@@ -20,7 +20,7 @@ from agent_console.repository.operations.sessions import (
     SESSIONS_OPEN,
 )
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres import sessions as sessions_module
+from agent_console.repository.postgres.registry import sessions as sessions_module
 from tests.repository.conftest import OPERATOR, VIEWER, OpenRepository
 from tests.support.fleet import Fleet
 

@@ -12,13 +12,13 @@ from agent_console.domain.identity import AuthSource, Caller
 from agent_console.domain.permissions import Role
 from agent_console.domain.runs import RUN_FILTERS, RunQuery
 from agent_console.domain.threads import THREAD_FILTERS, ThreadQuery
-from agent_console.repository.postgres.agent_words import AgentsSaid
-from agent_console.repository.postgres.approval_filters import ApprovalMatch
-from agent_console.repository.postgres.approval_lists import decided, waiting, wanted_approvals
-from agent_console.repository.postgres.run_filters import SEQS_APART, RunMatch
-from agent_console.repository.postgres.run_lists import newest_runs, wanted_runs
-from agent_console.repository.postgres.thread_filters import ThreadMatch
-from agent_console.repository.postgres.thread_walks import matching_threads, walked_threads
+from agent_console.repository.postgres.policy.approval_filters import ApprovalMatch
+from agent_console.repository.postgres.policy.approval_lists import decided, waiting, wanted_approvals
+from agent_console.repository.postgres.registry.agent_words import AgentsSaid
+from agent_console.repository.postgres.runs.filters import SEQS_APART, RunMatch
+from agent_console.repository.postgres.runs.lists import newest_runs, wanted_runs
+from agent_console.repository.postgres.threads.filters import ThreadMatch
+from agent_console.repository.postgres.threads.walks import matching_threads, walked_threads
 from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase

@@ -15,15 +15,15 @@ from agent_console.domain.presence import HEARTBEAT_SECONDS
 from agent_console.domain.records import Nothing
 from agent_console.domain.states import Lifecycle, Presence
 from agent_console.repository.operations import AGENTS_GET, POOL_STATUS
-from agent_console.repository.postgres import duty_silence
-from agent_console.repository.postgres.duties import duties_done
-from agent_console.repository.postgres.duty_declared import in_turn
-from agent_console.repository.postgres.duty_queue import TEND_JOBS
-from agent_console.repository.postgres.duty_rest import LET_REST
-from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
-from agent_console.repository.postgres.duty_silence import SILENT as SILENT_RULE
+from agent_console.repository.postgres.duties import silence as duty_silence
+from agent_console.repository.postgres.duties.declared import in_turn
+from agent_console.repository.postgres.duties.queue import TEND_JOBS
+from agent_console.repository.postgres.duties.rest import LET_REST
+from agent_console.repository.postgres.duties.rounds import duties_done
+from agent_console.repository.postgres.duties.silence import NOTICE_SILENCE
+from agent_console.repository.postgres.duties.silence import SILENT as SILENT_RULE
 from agent_console.repository.postgres.identify import by_name
-from agent_console.repository.postgres.release import RETRY_AFTER_SECONDS, RETRY_SPREAD
+from agent_console.repository.postgres.queue.release import RETRY_AFTER_SECONDS, RETRY_SPREAD
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
 from tests.support.fleet import Fleet
 

@@ -11,10 +11,10 @@ from sqlalchemy.exc import DBAPIError
 
 from agent_console.cli.opening import opened
 from agent_console.config import load
-from agent_console.repository.postgres import duty_declared
-from agent_console.repository.postgres.duty_declared import in_turn
-from agent_console.repository.postgres.duty_records import this_process
-from agent_console.repository.postgres.duty_silence import NOTICE_SILENCE
+from agent_console.repository.postgres.duties import declared as duty_declared
+from agent_console.repository.postgres.duties.declared import in_turn
+from agent_console.repository.postgres.duties.records import this_process
+from agent_console.repository.postgres.duties.silence import NOTICE_SILENCE
 from agent_console.repository.postgres.repository import Backend
 from tests.cli.program import environment, started
 from tests.support.conversations import add_thread

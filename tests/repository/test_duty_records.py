@@ -8,9 +8,9 @@ import pytest
 
 from agent_console.domain.duties import DUTY_RULES
 from agent_console.domain.errors import TimedOut
-from agent_console.repository.postgres.duties import DUTIES, duties_done
-from agent_console.repository.postgres.duty_declared import Duty
-from agent_console.repository.postgres.duty_records import DutyRecord
+from agent_console.repository.postgres.duties.declared import Duty
+from agent_console.repository.postgres.duties.records import DutyRecord
+from agent_console.repository.postgres.duties.rounds import DUTIES, duties_done
 from agent_console.repository.postgres.repository import Backend
 
 SELDOM = 3600.0
@@ -94,7 +94,7 @@ async def test_a_duty_that_fails_is_tried_again_and_stops_nobody(
 async def test_a_duty_that_never_ends_holds_up_nobody_and_ends_with_the_process(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_console.repository.postgres.duties.STOP_SECONDS", 0.01)
+    monkeypatch.setattr("agent_console.repository.postgres.duties.rounds.STOP_SECONDS", 0.01)
     duties = [Duty("stuck", 0.001, endless), Duty("good", 0.001, three_rows)]
 
     async with duties_done(backend, duties) as records:

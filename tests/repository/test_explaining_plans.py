@@ -10,9 +10,9 @@ from agent_console.database.address import sqlalchemy_url
 from agent_console.domain.explaining import AHEAD_CAP
 from agent_console.domain.ids import LaneId
 from agent_console.domain.lanes import Lane
-from agent_console.repository.postgres import able_agents
-from agent_console.repository.postgres.explaining import AHEAD, FACTS
-from agent_console.repository.postgres.queue_stats import OLDEST, STATS
+from agent_console.repository.postgres.queue import able_agents
+from agent_console.repository.postgres.queue.explaining import AHEAD, FACTS
+from agent_console.repository.postgres.queue.stats import OLDEST, STATS
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase
 from tests.support.fleet import Fleet

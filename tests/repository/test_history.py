@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from agent_console.repository.postgres.duties import DUTIES
-from agent_console.repository.postgres.duty_queue import BATCH, prune_jobs
+from agent_console.repository.postgres.duties.queue import BATCH, prune_jobs
+from agent_console.repository.postgres.duties.rounds import DUTIES
 from agent_console.repository.postgres.repository import Backend
 from tests.support.conversations import add_run, add_thread, say
 from tests.support.fleet import Fleet

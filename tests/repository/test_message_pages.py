@@ -11,8 +11,8 @@ from agent_console.domain.messages import MessageQuery, NewMessage
 from agent_console.domain.secrets import Secret
 from agent_console.repository.operations.messages import MESSAGES_LIST, MESSAGES_POST
 from agent_console.repository.postgres.identify import by_name, by_token
-from agent_console.repository.postgres.message_pages import messages_as_json, shown_id
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
+from agent_console.repository.postgres.threads.message_pages import messages_as_json, shown_id
 from tests.support.conversations import OTHER, OWNER, add_person, add_run, add_thread, let_in, say
 from tests.support.fleet import Fleet
 

@@ -14,10 +14,10 @@ from agent_console.domain.ids import RunId, ThreadId
 from agent_console.domain.messages import MessageQuery
 from agent_console.domain.permissions import Role
 from agent_console.domain.threads import Archived, ThreadQuery, WhichThreads
-from agent_console.repository.postgres.message_search import FOUND, lexeme_of
-from agent_console.repository.postgres.messages import FIRST_AT, Position, Way, page_of_messages
-from agent_console.repository.postgres.participants import shown_participants
-from agent_console.repository.postgres.thread_lists import newest_threads, shown_threads
+from agent_console.repository.postgres.threads.lists import newest_threads, shown_threads
+from agent_console.repository.postgres.threads.message_search import FOUND, lexeme_of
+from agent_console.repository.postgres.threads.messages import FIRST_AT, Position, Way, page_of_messages
+from agent_console.repository.postgres.threads.participants import shown_participants
 from tests.conftest import FLEET_TEMPLATE
 from tests.repository.conftest import ADMIN, OPERATOR
 from tests.support.clusters import TemplateDatabase

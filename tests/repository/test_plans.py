@@ -11,9 +11,9 @@ from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import JOB_FILTERS, JobQuery
 from agent_console.domain.list_order import ListOrder
 from agent_console.domain.states import JobStatus
-from agent_console.repository.postgres.job_filters import JobMatch, walked_jobs
-from agent_console.repository.postgres.jobs import JOB_COLUMNS, filtered_page, newest_jobs, with_names
-from agent_console.repository.postgres.queue_stats import DEPTHS
+from agent_console.repository.postgres.queue.job_filters import JobMatch, walked_jobs
+from agent_console.repository.postgres.queue.jobs import JOB_COLUMNS, filtered_page, newest_jobs, with_names
+from agent_console.repository.postgres.queue.stats import DEPTHS
 from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase

@@ -12,9 +12,9 @@ from agent_console.domain.states import RunStatus
 from agent_console.domain.working import CancelAcknowledged, Claim, JobDone, JobFailed
 from agent_console.repository.operations.runs import RUNS_CANCEL, RUNS_GET
 from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_ACKNOWLEDGE, JOBS_COMPLETE, JOBS_FAIL
-from agent_console.repository.postgres.duty_approvals import END_APPROVALS
-from agent_console.repository.postgres.duty_queue import TEND_JOBS
-from agent_console.repository.postgres.duty_runs import END_OVERDUE_RUNS
+from agent_console.repository.postgres.duties.approvals import END_APPROVALS
+from agent_console.repository.postgres.duties.queue import TEND_JOBS
+from agent_console.repository.postgres.duties.runs import END_OVERDUE_RUNS
 from agent_console.repository.postgres.repository import Backend
 from tests.support.asking import OLE, Callers, add_route, asks, callers, set_setting, started, trail
 from tests.support.conversations import add_thread, let_in

@@ -13,11 +13,11 @@ from agent_console.domain.ids import ThreadId
 from agent_console.domain.permissions import Role
 from agent_console.domain.runs import RunQuery
 from agent_console.domain.states import RunStatus
-from agent_console.repository.postgres.approval_lists import decided, waiting, wanted_approvals
-from agent_console.repository.postgres.duty_approvals import TEAMS_WITH_EXPIRED, TEAMS_WITH_RUNS_OVER
-from agent_console.repository.postgres.duty_runs import TEAMS_WITH_OVERDUE
-from agent_console.repository.postgres.run_lists import newest_runs, wanted_runs
-from agent_console.repository.postgres.traces import runs_of_trace, waits_of_trace
+from agent_console.repository.postgres.duties.approvals import TEAMS_WITH_EXPIRED, TEAMS_WITH_RUNS_OVER
+from agent_console.repository.postgres.duties.runs import TEAMS_WITH_OVERDUE
+from agent_console.repository.postgres.policy.approval_lists import decided, waiting, wanted_approvals
+from agent_console.repository.postgres.runs.lists import newest_runs, wanted_runs
+from agent_console.repository.postgres.runs.traces import runs_of_trace, waits_of_trace
 from agent_console.repository.postgres.walked_pages import WALKED_AT_MOST
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase

@@ -14,8 +14,8 @@ from agent_console.domain.duties import DUTY_RULES, DutyState
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.secrets import Secret
 from agent_console.repository.operations import JOBS_CREATE
-from agent_console.repository.postgres.duties import duties_done
-from agent_console.repository.postgres.duty_declared import Duty
+from agent_console.repository.postgres.duties.declared import Duty
+from agent_console.repository.postgres.duties.rounds import duties_done
 from agent_console.repository.postgres.repository import Backend, open_direct
 from agent_console.server.app import build_app
 from agent_console.server.listening import address_of, listening_socket

@@ -14,9 +14,9 @@ from agent_console.domain.ids import JobId, ThreadId
 from agent_console.domain.messages import MessageQuery
 from agent_console.domain.records import Request
 from agent_console.domain.secrets import Secret
-from agent_console.repository.postgres import message_pages
 from agent_console.repository.postgres.passed_through import AS_JSON
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
+from agent_console.repository.postgres.threads import message_pages
 from agent_console.server.app import build_app
 from agent_console.server.passed_through import PassedThrough, ShortWay
 from tests.support.conversations import OWNER, add_thread, say, say_much

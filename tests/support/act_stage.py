@@ -12,7 +12,7 @@ from agent_console.domain.delegation import Delegation
 from agent_console.domain.ids import AgentId, CollectionId, Id, JobId, SessionId, ThreadId, UserId
 from agent_console.repository.operations import OPERATIONS, AnyOperation
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.sealed import KEY_FILE_VARIABLE, KEY_VARIABLE
+from agent_console.repository.postgres.registry.credentials_at_rest import KEY_FILE_VARIABLE, KEY_VARIABLE
 from tests.support.asking import Callers, add_route, asks
 from tests.support.connectors import make_connector
 from tests.support.conversations import add_thread, let_in

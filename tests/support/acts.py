@@ -13,7 +13,7 @@ from agent_console.repository.operations.credentials import (
     REGISTRATION_TOKENS_MINT,
     WORKER_TOKENS_MINT,
 )
-from agent_console.repository.postgres.sealed import KEY_VARIABLE
+from agent_console.repository.postgres.registry.credentials_at_rest import KEY_VARIABLE
 from tests.support.act_stage import ANA, KEYS, MARKER, Stage, new_name
 from tests.support.asking import add_route, started
 from tests.support.conversations import let_in

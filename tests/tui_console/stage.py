@@ -14,7 +14,7 @@ from textual.screen import Screen
 from agent_console.domain.ids import JobId
 from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.port import Repository, Topic
-from agent_console.repository.postgres.changes import CHANNEL
+from agent_console.repository.postgres.live.changes import CHANNEL
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import Clock, Opening

@@ -94,7 +94,7 @@ def _prepared(running: "AbstractContextManager[EmbeddedServer]", folder: Path, l
     from agent_console.database.operator_token import demo_token
     from agent_console.database.roles import APP, with_role
     from agent_console.database.up_to_date import bring_up_to_date
-    from agent_console.repository.postgres.sealed import ensure_key_file
+    from agent_console.repository.postgres.registry.credentials_at_rest import ensure_key_file
 
     administration = server.dsn()
     bring_up_to_date(administration)

@@ -69,8 +69,8 @@ async def opened(profile: Profile, say: Say, *, with_duties: bool = False) -> As
 async def direct(
     dsn: str, listen_dsn: str | None, profile: Profile, with_duties: bool
 ) -> AsyncIterator["Repository"]:
-    await imported("sqlalchemy.ext.asyncio", "agent_console.repository.postgres.duties")
-    from agent_console.repository.postgres.duties import duties_done
+    await imported("sqlalchemy.ext.asyncio", "agent_console.repository.postgres.duties.rounds")
+    from agent_console.repository.postgres.duties.rounds import duties_done
     from agent_console.repository.postgres.repository import open_direct
 
     async with AsyncExitStack() as stack:
@@ -118,7 +118,7 @@ async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]
     from agent_console.database.embedded import embedded_postgres
     from agent_console.database.roles import APP, with_role
     from agent_console.database.up_to_date import bring_up_to_date
-    from agent_console.repository.postgres.sealed import ensure_key_file
+    from agent_console.repository.postgres.registry.credentials_at_rest import ensure_key_file
 
     say("Starting PostgreSQL …")
     holding = embedded_postgres(folder, say=say)

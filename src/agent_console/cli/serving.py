@@ -24,7 +24,7 @@ def database_of(settings: Settings) -> Iterator[tuple[str, str | None]]:
         from agent_console.database.first_team import ensure_team
         from agent_console.database.roles import APP, with_role
         from agent_console.database.up_to_date import bring_up_to_date
-        from agent_console.repository.postgres.sealed import ensure_key_file
+        from agent_console.repository.postgres.registry.credentials_at_rest import ensure_key_file
 
         with embedded_postgres(profile.target.data_folder, say=narrate) as server:
             bring_up_to_date(server.dsn())

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from agent_console import __version__
 from agent_console.domain.errors import ConsoleError
 from agent_console.repository.operations import NOUNS
-from agent_console.repository.postgres.duties import duties_done
+from agent_console.repository.postgres.duties.rounds import duties_done
 from agent_console.repository.postgres.repository import Backend
 from agent_console.server.access_log import Write
 from agent_console.server.allowed import Allowed

@@ -19,7 +19,7 @@ from agent_console.domain.records import Nothing
 from agent_console.repository.operations import ME, POOL_STATUS
 from agent_console.repository.operations.duties import DUTIES_LIST
 from agent_console.repository.operations.explaining import QUEUE_STATS
-from agent_console.repository.postgres.duty_records import Records
+from agent_console.repository.postgres.duties.records import Records
 from agent_console.server.credentials import CallerRepository
 from agent_console.server.failures import ERROR_RESPONSES
 

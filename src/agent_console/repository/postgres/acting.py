@@ -17,8 +17,8 @@ from agent_console.repository.operations.working import WORKER_REFUSED
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.database import Database
 from agent_console.repository.postgres.identify import ByAgentKey, Identify, refused_credential, require_worker
-from agent_console.repository.postgres.lane_book import Routing
-from agent_console.repository.postgres.queue_connections import QueueConnections
+from agent_console.repository.postgres.queue.connections import QueueConnections
+from agent_console.repository.postgres.queue.lane_book import Routing
 
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository

@@ -21,11 +21,11 @@ from agent_console.domain.redact import redact
 from agent_console.domain.runs import Run, RunQuery
 from agent_console.domain.states import JobStatus, Presence, RunStatus
 from agent_console.repository.operations.attention import ATTENTION_LIST
-from agent_console.repository.postgres.agents import list_agents
-from agent_console.repository.postgres.approval_lists import list_approvals
-from agent_console.repository.postgres.jobs import list_jobs
-from agent_console.repository.postgres.queue_stats import COUNTED
-from agent_console.repository.postgres.run_lists import list_runs
+from agent_console.repository.postgres.policy.approval_lists import list_approvals
+from agent_console.repository.postgres.queue.jobs import list_jobs
+from agent_console.repository.postgres.queue.stats import COUNTED
+from agent_console.repository.postgres.registry.agents import list_agents
+from agent_console.repository.postgres.runs.lists import list_runs
 from agent_console.repository.postgres.work import Work, answers
 
 WORDS_MOST = 500

@@ -6,7 +6,7 @@ from agent_console import __version__
 from agent_console.domain.identity import Myself
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations import ME
-from agent_console.repository.postgres.paused import pause_of
+from agent_console.repository.postgres.queue.paused import pause_of
 from agent_console.repository.postgres.work import Work, answers
 
 SERVER_VERSION = text("show server_version")

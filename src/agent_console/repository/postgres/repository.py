@@ -14,16 +14,16 @@ from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change
 from agent_console.repository.postgres.answering import handler_of
-from agent_console.repository.postgres.changes import Announcer, Listener
 from agent_console.repository.postgres.database import Database
-from agent_console.repository.postgres.following import rows_read
-from agent_console.repository.postgres.hearing import changes_told
 from agent_console.repository.postgres.identify import Identify, by_name
+from agent_console.repository.postgres.live.changes import Announcer, Listener
+from agent_console.repository.postgres.live.following import rows_read
+from agent_console.repository.postgres.live.hearing import changes_told
+from agent_console.repository.postgres.live.standing import secret_of
 from agent_console.repository.postgres.own_pace import own_pace_of
-from agent_console.repository.postgres.presence import Heartbeats
-from agent_console.repository.postgres.queue import Queue
-from agent_console.repository.postgres.queue_connections import QueueConnections
-from agent_console.repository.postgres.standing import secret_of
+from agent_console.repository.postgres.queue.connections import QueueConnections
+from agent_console.repository.postgres.queue.queue import Queue
+from agent_console.repository.postgres.registry.presence import Heartbeats
 from agent_console.repository.postgres.work import Handler, Work
 
 

@@ -14,7 +14,7 @@ from agent_console.domain.ids import AgentId, Id, ThreadId
 from agent_console.domain.records import Request
 from agent_console.repository.operations import Operation
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres.notices import Notice
+from agent_console.repository.postgres.live.notices import Notice
 
 Asked = TypeVar("Asked", bound=Request)
 Answered = TypeVar("Answered", bound=BaseModel)

@@ -1,0 +1,1 @@
+"""What changes, told at once to whoever reads along."""

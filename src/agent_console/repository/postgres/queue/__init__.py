@@ -1,0 +1,1 @@
+"""The queue: jobs put in, claimed, reported on and ended, and what operators do to them."""

@@ -1,0 +1,1 @@
+"""Runs: what an agent was asked to do in a thread, and what that led to."""

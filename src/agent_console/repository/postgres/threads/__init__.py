@@ -1,0 +1,1 @@
+"""Conversations: threads, who may do what in them, and what is said."""
