@@ -1,5 +1,6 @@
 """Where documents are run: a fleet, a server, and a folder with all the files that the pages speak of."""
 
+import asyncio
 import os
 import re
 import shlex
@@ -21,6 +22,7 @@ from tests.docs.script import script
 from tests.server.certificates import tls_files
 from tests.support.clusters import Cluster
 from tests.support.fleet import Fleet
+from tests.support.until import until
 
 SECONDS = 300
 URL = re.compile(r"https?://(?:console\.example\.com|127\.0\.0\.1:\d+)")
@@ -108,7 +110,10 @@ def stage(fleet: Fleet, other: Cluster, folder: Path) -> Iterator[Stage]:
     variables = environment(folder, AGENT_CONSOLE_DSN=fleet.working, AGENT_CONSOLE_SERVER_KEY="A" * 43)
     with door(folder / "door"), started("serve", "--port", "0", "--no-access-log", variables=variables) as server:
         assert server.stdout is not None
-        yield Stage(fleet, other, folder, server.stdout.readline().strip())
+        url = server.stdout.readline().strip()
+        # A page asks how everything is, and until a server has begun with them nobody does the duties.
+        asyncio.run(until(lambda: bool(fleet.one("select count(*) from duty_rounds"))))
+        yield Stage(fleet, other, folder, url)
         server.send_signal(signal.SIGTERM)
 
 
