@@ -277,6 +277,16 @@ async def delete_and_bind(ground: Ground) -> Pair:
     )
 
 
+async def delete_and_bind_a_job(ground: Ground) -> Pair:
+    agent = ground.agent()
+    bound = NewJob(type="work", payload={}, bound_agent_id=agent.id)
+    return Pair(
+        lambda: ground.person(0).call(AGENTS_DELETE, AgentAsked(agent_id=agent.id)),
+        lambda: ground.person(1).call(JOBS_CREATE, bound),
+        winners=(1, 2),
+    )
+
+
 async def cancel_and_complete(ground: Ground) -> Pair:
     agent = ground.agent()
     job = await ground.running(agent)
@@ -318,6 +328,7 @@ PAIRS: dict[str, Callable[[Ground], Awaitable[Pair]]] = {
     "archive against post": archive_and_post,
     "revoke against claim": revoke_and_claim,
     "delete against bind": delete_and_bind,
+    "delete against a job": delete_and_bind_a_job,
     "cancel against complete": cancel_and_complete,
     "end of a lease against complete": lose_and_complete,
 }

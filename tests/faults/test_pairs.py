@@ -40,11 +40,17 @@ WATCH = """
         select 'approved by who may not' from users u
          where tg_table_name = 'approvals' and u.team_id = new.team_id
            and u.id = (to_jsonb(new) ->> 'decided_by_user_id')::uuid
-           and (u.role not in ('operator', 'admin') or not u.is_active);
+           and (u.role not in ('operator', 'admin') or not u.is_active)
+        union all
+        select 'a job for a deleted agent' from agents a
+         where tg_table_name = 'jobs' and a.team_id = new.team_id
+           and a.id = (to_jsonb(new) ->> 'bound_agent_id')::uuid and a.deleted_at is not null;
         return null;
     end $$;
     create constraint trigger too_late after insert on messages deferrable initially deferred
         for each row execute function note_too_late();
+    create constraint trigger too_late after insert on jobs deferrable initially deferred
+        for each row when (new.bound_agent_id is not null) execute function note_too_late();
     create constraint trigger too_late after update on approvals deferrable initially deferred
         for each row when (new.state = 'approved') execute function note_too_late();
 """

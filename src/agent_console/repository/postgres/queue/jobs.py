@@ -234,6 +234,8 @@ async def route_of(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId
         able = select(agents.c.revoked_at).where(
             agents.c.team_id == team_id, agents.c.id == bound_agent_id, agents.c.deleted_at.is_(None)
         )
+        # Whoever deletes an agent waits for this, and this for them; nobody else does, and the agent works on.
+        able = able.with_for_update(read=True, key_share=True)
         agent = (await work.connection.execute(able)).first()
         if agent is None:
             raise NotFound(f"There is no agent {bound_agent_id}.", hint="List them: agent-console agents list")
