@@ -69,6 +69,14 @@ def test_a_signal_ends_it_even_while_it_is_stuck(program: RealTerminal) -> None:
     assert_as_found(program)
 
 
+def test_the_last_frame_is_gone_before_the_screen_is_left(program: RealTerminal) -> None:
+    program.press("q")
+
+    program.end()
+
+    assert "\x1b[2J" in program.received.rpartition("\x1b[?1049l")[0].rpartition("READY")[2]
+
+
 def test_leaving_gives_the_code_of_the_app(program: RealTerminal) -> None:
     program.press("n")
 

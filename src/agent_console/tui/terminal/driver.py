@@ -9,6 +9,7 @@ from agent_console.tui.terminal import skeleton
 from agent_console.tui.terminal.hang_up import EndOfInput
 
 ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
+ERASE_SCREEN = "\x1b[2J"
 MOUSE_PIXELS_OFF = "\x1b[?1016l"
 HANDED_OVER_SECONDS = 0.0002
 """As long as the thread that writes needs to be under way; sixty frames a second lose a hundredth to it."""
@@ -53,6 +54,8 @@ class ConsoleDriver(LinuxDriver):
     def stop_application_mode(self) -> None:
         if self._mouse_pixels:
             self.write(MOUSE_PIXELS_OFF)
+        # tmux gives back the size the screen had before; what is larger by now would keep our last frame.
+        self.write(ERASE_SCREEN)
         super().stop_application_mode()
         self._has_stopped = True
 
