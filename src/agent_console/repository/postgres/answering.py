@@ -30,6 +30,7 @@ from agent_console.repository.postgres.policy import (
 from agent_console.repository.postgres.queue import (
     bulk_jobs,
     claiming,
+    creating,
     explaining,
     holding,
     job_acts,

@@ -1,8 +1,8 @@
 """The repository that speaks to PostgreSQL directly: every rule that needs the database is kept here."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,7 +24,9 @@ from agent_console.repository.postgres.own_pace import own_pace_of
 from agent_console.repository.postgres.queue.connections import QueueConnections
 from agent_console.repository.postgres.queue.queue import Queue
 from agent_console.repository.postgres.registry.presence import Heartbeats
-from agent_console.repository.postgres.work import Handler, Work
+from agent_console.repository.postgres.work import Work
+
+Given = TypeVar("Given")
 
 
 class Backend:
@@ -88,17 +90,20 @@ class PostgresRepository:
     async def in_one_transaction(
         self,
         operation: Operation[Asked, Any],
-        handler: Handler[Asked, Answered],
+        handler: Callable[[Work, Asked], Awaitable[Given]],
         request: Asked,
         *,
         seconds: float | None = None,
-    ) -> Answered:
+    ) -> Given:
         """Let the handler work for the caller, who must have the right to the operation."""
         return await self._backend.database.within_time(self._answer(operation, handler, request), seconds)
 
     async def _answer(
-        self, operation: Operation[Asked, Any], handler: Handler[Asked, Answered], request: Asked
-    ) -> Answered:
+        self,
+        operation: Operation[Asked, Any],
+        handler: Callable[[Work, Asked], Awaitable[Given]],
+        request: Asked,
+    ) -> Given:
         database = self._backend.database
         async with (
             database.changing() if operation.changes or operation.tells else database.reading() as connection

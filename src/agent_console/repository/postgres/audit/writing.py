@@ -33,10 +33,15 @@ async def append(work: Work, event: AuditEvent, at: datetime) -> AuditId:
 
 async def append_all(work: Work, events: Sequence[AuditEvent], at: datetime) -> None:
     """Write many acts of the caller at once."""
-    actor = actor_of(work.caller, work.place)
-    if events:
-        team_id = work.caller.team_id
-        await work.connection.execute(WRITE, [_row(team_id, AuditId.new(), actor, event, at) for event in events])
+    await append_each(work, [(event, work.place) for event in events], at)
+
+
+async def append_each(work: Work, acts: Sequence[tuple[AuditEvent, Place]], at: datetime) -> None:
+    """The same for acts that one caller did from several places."""
+    if acts:
+        caller = work.caller
+        rows = [_row(caller.team_id, AuditId.new(), actor_of(caller, place), event, at) for event, place in acts]
+        await work.connection.execute(WRITE, rows)
 
 
 async def append_for(

@@ -15,9 +15,9 @@ from agent_console.repository.operations.enqueueing import JOBS_CREATE_MANY, JOB
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.live.notices import NAMED_AT_MOST
-from agent_console.repository.postgres.queue.jobs import routed
 from agent_console.repository.postgres.queue.putting_in import Route, job_row, put_in
 from agent_console.repository.postgres.queue.release import place_of
+from agent_console.repository.postgres.queue.routing import routes_of
 from agent_console.repository.postgres.work import Work, answers
 
 TYPES_NAMED = 10
@@ -32,7 +32,7 @@ BY_KEY = text("""
 @answers(JOBS_CREATE_MANY)
 async def create_jobs(work: Work, new: NewJobs) -> JobsMade:
     _require_distinct_keys(new.jobs)
-    routes = await _routes(work, new.jobs)
+    routes = await routes_of(work, new.jobs)
     rows = [job_row(job, route) for job, route in zip(new.jobs, routes, strict=True)]
     made = await put_in(work, rows)
     ids = [JobId(str(row["id"])) for row in rows]
@@ -56,21 +56,6 @@ async def _with_earlier(work: Work, jobs: Sequence[NewJob], ids: Sequence[JobId]
     return [
         job_id if job_id in made else JobId.of(_same(job, earlier)) for job, job_id in zip(jobs, ids, strict=True)
     ]
-
-
-async def _routes(work: Work, jobs: Sequence[NewJob]) -> list[Route]:
-    """Most of many jobs go the same few ways: each is looked up once."""
-    known: dict[tuple[object, ...], Route] = {}
-    routes = []
-    for job in jobs:
-        way = (
-            *(job.bound_agent_id, job.collection_id, job.connector_id),
-            *(job.required_capabilities, job.type, job.repository),
-        )
-        if way not in known:
-            known[way] = await routed(work, job)
-        routes.append(known[way])
-    return routes
 
 
 def _require_distinct_keys(jobs: Sequence[NewJob]) -> None:

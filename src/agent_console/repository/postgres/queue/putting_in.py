@@ -5,17 +5,22 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Row, text
+from sqlalchemy import Row, RowMapping, text
 
+from agent_console.database.tables import jobs
 from agent_console.domain.ids import AgentId, ConnectorId, Id, JobId, LaneId, RunId
-from agent_console.domain.jobs import NewJob
+from agent_console.domain.jobs import Job, NewJob
 from agent_console.repository.postgres.work import Work
+
+KEPT = tuple(name for name in Job.model_fields if name in jobs.c)
+"""What is known of a job without looking anywhere else."""
 
 # Whoever comes second with an idempotency key waits here for the first, and then adds nothing. Nobody has changed
 # a new job yet: to name its maker there once more would be one more reference to prove for each. Its first line
 # has the id of the job itself, which no other line has.
-INSERT = text("""
+_MADE = """
     with made as (
         insert into jobs (team_id, id, lane_id, type, status, priority, payload, tool, repository, collection_id,
                           connector_id, bound_agent_id, required_capabilities, affinity_key, idempotency_key,
@@ -34,16 +39,24 @@ INSERT = text("""
                scheduled_for timestamptz, signed boolean, signing_nonce text, run_id uuid,
                requested_by_user_id uuid)
             on conflict (team_id, idempotency_key) where idempotency_key is not null do nothing
-     returning id, status
+     returning {given}
     ), told as (
         insert into job_events (team_id, id, job_id, message, payload, created_by_user_id)
         select :team_id, id, id, 'created as ' || status, jsonb_build_object('to', status), :user_id
           from made
     )
+    {answer}
+"""
+MANY = text(
+    _MADE.format(
+        given="id, status",
+        answer="""
     select count(*) as made, now() as at, min(status) as status,
            case when count(*) < :expected then array_agg(id) end as ids
-      from made
-""")
+      from made""",
+    )
+)
+EACH = text(_MADE.format(given=", ".join(KEPT), answer="select * from made"))
 
 
 @dataclass(frozen=True)
@@ -55,8 +68,17 @@ class Route:
 
 async def put_in(work: Work, rows: Sequence[dict[str, object]]) -> Row[Any]:
     """How many were made, when, and which if not all; `status` is that of the first by name."""
-    facts = {"team_id": work.caller.team_id, "user_id": work.caller.user_id}
-    return (await work.connection.execute(INSERT, facts | {"jobs": json.dumps(rows), "expected": len(rows)})).one()
+    return (await work.connection.execute(MANY, _facts(work, rows) | {"expected": len(rows)})).one()
+
+
+async def put_in_each(work: Work, rows: Sequence[dict[str, object]]) -> dict[UUID, RowMapping]:
+    """Those that were made, as they are now."""
+    made = await work.connection.execute(EACH, _facts(work, rows))
+    return {row["id"]: row for row in made.mappings()}
+
+
+def _facts(work: Work, rows: Sequence[dict[str, object]]) -> dict[str, object]:
+    return {"team_id": work.caller.team_id, "user_id": work.caller.user_id, "jobs": json.dumps(rows)}
 
 
 def job_row(job: NewJob, route: Route, run_id: RunId | None = None) -> dict[str, object]:

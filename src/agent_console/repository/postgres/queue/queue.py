@@ -5,6 +5,7 @@ from agent_console.repository.port import Topic
 from agent_console.repository.postgres.acting import KnownAgents
 from agent_console.repository.postgres.live.changes import Announcer, Listener
 from agent_console.repository.postgres.queue.connections import QueueConnections
+from agent_console.repository.postgres.queue.creating import Creating
 from agent_console.repository.postgres.queue.held_jobs import HeldJobs
 from agent_console.repository.postgres.queue.lane_book import LaneBook
 from agent_console.repository.postgres.queue.release import place_of
@@ -26,6 +27,7 @@ class Queue:
         self.turns = Turns(self.connections, self.book, announcer)
         self.held = HeldJobs(self.connections, announcer)
         self.known = KnownAgents(self.connections)
+        self.creating = Creating()
         self.counts_after, self.counts_folded = 0, 0
         announcer.at_once(Topic.WORK, self._came)
 
@@ -46,3 +48,4 @@ class Queue:
         await self.waiting.close()
         await self.turns.close()
         await self.held.close()
+        await self.creating.close()
