@@ -10,6 +10,7 @@ import re
 import secrets
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 from agent_console.domain.errors import Unauthorized
@@ -89,7 +90,7 @@ class Secret:
         start = len(self.owner.prefix) + len("_key_") + 2 * SUFFIX_LENGTH
         return f"{self.owner.prefix}_key_{self.word[start : start + SHOWN_RANDOM]}"
 
-    @property
+    @cached_property
     def hash(self) -> str:
         return hash_of(self.word)
 

@@ -30,6 +30,9 @@ from agent_console.repository.postgres.threads.readers import ThreadBook
 CHANNEL = "agent_console_changes"
 GATHER_SECONDS = 0.05
 GATHER_SECONDS_BUSY = 0.1
+# That there is work is never kept back for long. That jobs move is said all the time where there are many, and by
+# every process that moves some: what shows them has no use for it more than four times a second.
+KEPT_BACK = {Topic.WORK: GATHER_SECONDS, Topic.JOBS: 0.25}
 RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 # Said before everything else, so that nobody hears of something by a right that is already gone.
@@ -84,18 +87,20 @@ class Announcer:
             self._speaking = asyncio.create_task(self._speak())
 
     async def _speak(self) -> None:
-        """Whoever has much to say says it less often; that there is work is never kept back for long."""
+        """Whoever has much to say says it less and less often, as far as what waits can bear."""
         pause = GATHER_SECONDS
         while self._waiting:
             await self._say_all()
-            left = pause
-            while left > 0 and not (left < pause and self._work_waits()):
+            waited = 0.0
+            while waited < min(pause, self._patience()):
                 await asyncio.sleep(GATHER_SECONDS)
-                left -= GATHER_SECONDS
-            pause = min(pause * 2, GATHER_SECONDS_BUSY)
+                waited += GATHER_SECONDS
+            pause = min(pause * 2, max(KEPT_BACK.values()))
 
-    def _work_waits(self) -> bool:
-        return any(topic is Topic.WORK for _, topic in self._waiting)
+    def _patience(self) -> float:
+        return min(
+            (KEPT_BACK.get(topic, GATHER_SECONDS_BUSY) for _, topic in self._waiting), default=GATHER_SECONDS_BUSY
+        )
 
     async def _say_all(self) -> None:
         gathered, self._waiting = self._waiting, {}

@@ -136,7 +136,8 @@ class Claiming:
 
     async def _answer(self, taken: Taken) -> Claimed:
         if taken.jobs:
-            return Claimed(jobs=tuple([await self._assignment(row) for row in taken.jobs]))
+            jobs = tuple([await self._assignment(row) for row in taken.jobs])
+            return Claimed.of_known({"jobs": jobs, "reason": None, "message": None, "pause": None})
         why = WHY_BY_STANDING.get(taken.standing)
         if why is None:
             facts = {"team_id": self.acting.team_id}
@@ -216,4 +217,4 @@ async def _end(repository: "PostgresRepository", operation: str, ending: Ending,
     elif taken.finish != "ok":
         raise refusal(taken.finish or "", status, finish.job_id)
     following = None if claiming is None else await claiming.answer_of(taken)
-    return Ended(job_id=finish.job_id, status=JobStatus(status or ""), next=following)
+    return Ended.of_known({"job_id": finish.job_id, "status": JobStatus(status or ""), "next": following})

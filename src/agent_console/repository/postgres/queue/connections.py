@@ -58,6 +58,9 @@ class QueueConnections:
             self._places.release()
 
     async def _place(self) -> None:
+        if not self._places.locked():
+            await self._places.acquire()
+            return
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._places.acquire()
