@@ -84,21 +84,21 @@ class _Choice:
         profile = self._profile(name, position)
         return Settings(
             profile=profile,
-            theme=self._first("theme", lambda table: table.theme) or "dark",
-            mouse=self._switch("mouse", lambda table: table.mouse, default=True),
-            bell=self._switch("bell", lambda table: table.bell, default=True),
-            slow=self._switch("slow", lambda table: table.slow, default=False),
+            theme=self._first_or("theme", lambda table: table.theme, default="dark"),
+            mouse=self._first_or("mouse", lambda table: table.mouse, default=True),
+            bell=self._first_or("bell", lambda table: table.bell, default=True),
+            slow=self._first_or("slow", lambda table: table.slow, default=False),
             keymap=MappingProxyType(self._keymap()),
             trusted_proxies=self._trusted_proxies(),
             tls_cert=self._path("tls_cert", lambda table: table.tls_cert),
             tls_key=self._path("tls_key", lambda table: table.tls_key),
-            requests_per_minute=self._number(
-                "requests_per_minute", lambda table: table.requests_per_minute, REQUESTS_PER_MINUTE
+            requests_per_minute=self._first_or(
+                "requests_per_minute", lambda table: table.requests_per_minute, default=REQUESTS_PER_MINUTE
             ),
-            address_requests_per_minute=self._number(
+            address_requests_per_minute=self._first_or(
                 "address_requests_per_minute",
                 lambda table: table.address_requests_per_minute,
-                ADDRESS_REQUESTS_PER_MINUTE,
+                default=ADDRESS_REQUESTS_PER_MINUTE,
             ),
             config_file=file.path,
             profile_names=profile_names(file),
@@ -116,8 +116,8 @@ class _Choice:
             target=target,
             team=self._first("team", lambda table: table.team),
             user=self._first("user", lambda table: table.user),
-            read_only=self._switch("read_only", lambda table: table.read_only, default=False),
-            production=self._switch("production", lambda table: table.production, default=False),
+            read_only=self._first_or("read_only", lambda table: table.read_only, default=False),
+            production=self._first_or("production", lambda table: table.production, default=False),
             colour=self._first("colour", lambda table: table.colour),
             token_source=self._secret("token", heard),
             password_source=self._secret("password", heard),
@@ -149,7 +149,7 @@ class _Choice:
             self._origin["url"] = layer.origin("url")
             return Remote(table.url, self._ca_file(heard))
         self._origin["embedded"] = layer.origin("embedded")
-        return Embedded(self._data_folder())
+        return Embedded(self._path("data", lambda table: table.data) or data_folder())
 
     def _ca_file(self, heard: Sequence[Layer]) -> Path | None:
         """Whoever says an address says who vouches for it; so does the environment, for any address."""
@@ -165,18 +165,6 @@ class _Choice:
                 return full_path(written, key=key, start=layer.folder)
         self._origin[key] = DEFAULT
         return None
-
-    def _number(self, key: str, read: Callable[[ProfileTable], int | None], default: int) -> int:
-        value = self._first(key, read)
-        return default if value is None else value
-
-    def _data_folder(self) -> Path:
-        for layer in self._layers:
-            if layer.table.data is not None:
-                self._origin["data"] = layer.origin("data")
-                return full_path(layer.table.data, key="data", start=layer.folder)
-        self._origin["data"] = DEFAULT
-        return data_folder()
 
     def _secret(self, kind: SecretKind, heard: Sequence[Layer]) -> SecretSource | None:
         for layer in heard:
@@ -198,7 +186,7 @@ class _Choice:
         networks = self._first("trusted_proxies", lambda table: table.trusted_proxies)
         return tuple(networks.split(",")) if networks else ()
 
-    def _switch(self, key: str, read: Callable[[ProfileTable], bool | None], *, default: bool) -> bool:
+    def _first_or(self, key: str, read: Callable[[ProfileTable], T | None], *, default: T) -> T:
         value = self._first(key, read)
         return default if value is None else value
 
