@@ -9,10 +9,19 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agent_console.config import dsn
 from agent_console.config.complaints import explained, in_file
-from agent_console.config.tables import FileTable, ProfileTable
+from agent_console.config.contradictions import refuse_contradictions
+from agent_console.config.tables import FileTable, Preferences, ProfileTable
 from agent_console.domain.errors import ConfigError
+
+GOES_WITH = {
+    "password_file": "dsn",
+    "password_env": "dsn",
+    "password_keyring": "dsn",
+    "listen_dsn": "dsn",
+    "ca_file": "url",
+}
+"""Keys that mean nothing without another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +39,7 @@ def read_config_file(path: Path, *, asked_for: bool) -> ConfigFile:
     table = _validated(path, _parsed(path, asked_for=asked_for))
     for name, profile in table.profiles.items():
         _check_profile(path, name, profile)
-    top = ProfileTable(
-        theme=table.theme,
-        mouse=table.mouse,
-        bell=table.bell,
-        slow=table.slow,
-        keymap=table.keymap,
-        team=table.team,
-        user=table.user,
-        read_only=table.read_only,
-    )
+    top = ProfileTable.model_validate(table.model_dump(include=set(Preferences.model_fields)))
     return ConfigFile(path, table.default_profile, top, table.profiles)
 
 
@@ -77,37 +77,18 @@ def _validated(path: Path, values: dict[str, object]) -> FileTable:
 
 def _check_profile(path: Path, name: str, profile: ProfileTable) -> None:
     where = f"{path}: profile {name}"
-    only_one(where, profile.targets())
-    only_one(where, tuple(profile.secret_places("token")))
-    passwords = tuple(profile.secret_places("password"))
-    only_one(where, passwords)
-    beside_dsn = (*passwords, *(("listen_dsn",) if profile.listen_dsn else ()))
-    if beside_dsn and profile.dsn is None:
-        raise ConfigError(
-            f"{where} has {beside_dsn[0]} but no dsn.",
-            hint="It is used with dsn only: add the dsn, or remove it.",
-            details={"file": str(path), "profile": name},
-        )
-    if profile.ca_file is not None and profile.url is None:
-        raise ConfigError(
-            f"{where} has ca_file but no url.",
-            hint="It is used with url only: add the url, or remove it.",
-            details={"file": str(path), "profile": name},
-        )
-    if profile.dsn is not None and dsn.has_password(profile.dsn.get_secret_value()):
-        only_one(where, ("a password in dsn", *passwords))
+    refuse_contradictions(where, profile)
+    said = {key for key, value in profile if value is not None}
+    for key, needed in GOES_WITH.items():
+        if key in said and needed not in said:
+            raise ConfigError(
+                f"{where} has {key} but no {needed}.",
+                hint=f"It is used with {needed} only: add the {needed}, or remove it.",
+                details={"file": str(path), "profile": name},
+            )
     if profile.data is not None and not profile.embedded:
         raise ConfigError(
             f"{where} has data but is not embedded.",
             hint="The data folder is for the embedded database only: remove it, or set embedded = true.",
             details={"file": str(path), "profile": name},
-        )
-
-
-def only_one(where: str, given: tuple[str, ...]) -> None:
-    if len(given) > 1:
-        raise ConfigError(
-            f"{where} has {' and '.join(given)}, which exclude each other.",
-            hint="Keep exactly one of them.",
-            details={"given": list(given)},
         )

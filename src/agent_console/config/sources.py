@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agent_console.config import dsn
 from agent_console.config.complaints import (
     explained,
     in_environment,
@@ -18,15 +17,16 @@ from agent_console.config.complaints import (
     option,
     variable,
 )
-from agent_console.config.file import ConfigFile, only_one
+from agent_console.config.contradictions import refuse_contradictions
+from agent_console.config.file import ConfigFile
 from agent_console.config.folders import config_folder, full_path
 from agent_console.config.settings import Origin
-from agent_console.config.tables import ChosenTable, CommandLineTable, ProfileTable
+from agent_console.config.tables import ChosenTable, CommandLineTable, ProfileTable, SecretKind
 from agent_console.domain.errors import ConfigError
 
 CONFIG_VARIABLE = variable("config")
-TOKEN_VARIABLE = variable("token")
-PASSWORD_VARIABLE = variable("password")
+SECRET_VARIABLES: Mapping[SecretKind, str] = {"token": variable("token"), "password": variable("password")}
+"""They hold the secret itself, not its place."""
 BUILT_IN_PROFILE = "local"
 
 # Close enough to be a slip of the finger, far enough from variables that other programs may own.
@@ -55,8 +55,7 @@ def no_colour_layer() -> Layer:
 
 
 def environment_layer(given: ChosenTable) -> Layer:
-    secrets = {"token_env": TOKEN_VARIABLE, "password_env": PASSWORD_VARIABLE}
-    places = {key: name for key, name in secrets.items() if os.environ.get(name)}
+    places = {f"{kind}_env": name for kind, name in _secrets_given().items()}
     return Layer(
         given.model_copy(update=places),
         lambda key: Origin("environment", places.get(key, variable(key))),
@@ -95,7 +94,7 @@ def read_command_line(given: Mapping[str, object]) -> CommandLineTable:
     except ValidationError as error:
         refusal = explained(error, on_command_line())
     else:
-        _check("The command line", table, option)
+        refuse_contradictions("The command line", table, option)
         return table
     raise refusal
 
@@ -107,7 +106,7 @@ def read_environment() -> ChosenTable:
         return ChosenTable()
     _refuse_slips(ours)
     table = _environment_table()
-    _check("The environment", table, variable)
+    refuse_contradictions("The environment", table, variable, _secrets_given())
     return table
 
 
@@ -132,7 +131,7 @@ def _environment_table() -> ChosenTable:
 def _refuse_slips(ours: set[str]) -> None:
     """A misspelt AGENT_CONSOLE_READ_ONLY must not leave the operator with all rights, unawares."""
     known = {variable(key) for key in ChosenTable.model_fields}
-    known |= {CONFIG_VARIABLE, TOKEN_VARIABLE, PASSWORD_VARIABLE}
+    known |= {CONFIG_VARIABLE, *SECRET_VARIABLES.values()}
     by_key = {name.removeprefix(variable("")): name for name in known}
     for name in sorted(ours - known):
         if close := nearest(name.upper().removeprefix(variable("")), by_key, cutoff=SLIP):
@@ -143,14 +142,5 @@ def _refuse_slips(ours: set[str]) -> None:
             )
 
 
-def _check(where: str, table: ChosenTable, called: Callable[[str], str]) -> None:
-    only_one(where, tuple(map(called, table.targets())))
-    tokens = [called(key) for key in table.secret_places("token")]
-    passwords = [called(key) for key in table.secret_places("password")]
-    if called is variable:
-        tokens += [TOKEN_VARIABLE] if os.environ.get(TOKEN_VARIABLE) else []
-        passwords += [PASSWORD_VARIABLE] if os.environ.get(PASSWORD_VARIABLE) else []
-    only_one(where, tuple(tokens))
-    only_one(where, tuple(passwords))
-    if table.dsn is not None and dsn.has_password(table.dsn.get_secret_value()):
-        only_one(where, (f"a password in {called('dsn')}", *passwords))
+def _secrets_given() -> dict[SecretKind, str]:
+    return {kind: name for kind, name in SECRET_VARIABLES.items() if os.environ.get(name)}
