@@ -92,3 +92,13 @@ def test_a_mark_at_the_beginning_of_a_file_is_no_word(tmp_path: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + POLICY.encode())
 
     assert text_of(str(file)) == POLICY
+
+
+def test_who_said_that_nothing_may_be_changed_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(POLICY)
+
+    ended = agent_console("--read-only", "routes", "apply", str(file), home=tmp_path)
+
+    assert ended.code == 2
+    assert "it is read-only, says command line --read-only." in ended.err

@@ -9,19 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_console.cli.ending import INTERRUPTED, ended, wait_for
+from agent_console.cli.ending import INTERRUPTED, exiting, wait_for
 from agent_console.cli.examples import epilog
 from agent_console.cli.output import narrate
 
 if TYPE_CHECKING:
-    from agent_console.config import Remote, Settings
+    from agent_console.cli.opening import Load
+    from agent_console.config import Remote
     from agent_console.domain.registration import AgentRegistration
-
-Load: TypeAlias = "Callable[[], Settings]"
 
 URL = Annotated[
     str | None,
@@ -47,7 +46,7 @@ CAPABILITY = Annotated[
 ]
 
 
-def add_agent(app: typer.Typer, load: Load) -> None:
+def add_agent(app: typer.Typer, load: "Load") -> None:
     group = typer.Typer(help="Be an agent, with a program in any language.", no_args_is_help=True)
     app.add_typer(group, name="agent")
     group.command("register", epilog=epilog("agent register"))(register_command(load))
@@ -56,7 +55,8 @@ def add_agent(app: typer.Typer, load: Load) -> None:
     group.command("run", context_settings=as_given, epilog=epilog("agent run"))(run_command(load))
 
 
-def register_command(load: Load) -> Callable[..., None]:
+def register_command(load: "Load") -> Callable[..., None]:
+    @exiting
     def register(
         name: Annotated[str, typer.Option(help="The agent's name, unique in the team.", metavar="NAME")],
         token: Annotated[
@@ -74,36 +74,33 @@ def register_command(load: Load) -> Callable[..., None]:
         show_key: Annotated[bool, typer.Option("--show-key", help="Print the key too; it is a secret.")] = False,
     ) -> None:
         """Come in as a new agent. Uses up a registration token, and keeps the key in a file of mode 0600."""
+        from agent_console.agent.keys import KeyFile
+        from agent_console.agent.pace import Pace
+        from agent_console.agent.registering import register as come_in
+        from agent_console.repository.http.repository import HttpRepository
 
-        def run() -> None:
-            from agent_console.agent.keys import KeyFile
-            from agent_console.agent.pace import Pace
-            from agent_console.agent.registering import register as come_in
-            from agent_console.repository.http.repository import HttpRepository
+        server = server_of(url, load)
+        kept = KeyFile(key_path(key_file, create=True))
+        kept.require_absent()
+        secret = sys.stdin.readline().strip() if token == "-" else token
+        wanted = _registration(secret, kept.nonce(), name, capability)
 
-            server = server_of(url, load)
-            kept = KeyFile(key_path(key_file, create=True))
-            kept.require_absent()
-            secret = sys.stdin.readline().strip() if token == "-" else token
-            wanted = _registration(secret, kept.nonce(), name, capability)
+        async def ask() -> None:
+            async with HttpRepository(server.url, None, ca_file=server.ca_file) as repository:
+                registered = await come_in(repository, wanted, kept, pace=Pace())
+            narrate(f"{registered.agent.name} is registered; its key is in {kept.path}.")
+            sys.stdout.write(f"{registered.agent.id}\n")
+            if show_key:
+                sys.stdout.write(f"{registered.secret}\n")
 
-            async def ask() -> None:
-                async with HttpRepository(server.url, None, ca_file=server.ca_file) as repository:
-                    registered = await come_in(repository, wanted, kept, pace=Pace())
-                narrate(f"{registered.agent.name} is registered; its key is in {kept.path}.")
-                sys.stdout.write(f"{registered.agent.id}\n")
-                if show_key:
-                    sys.stdout.write(f"{registered.secret}\n")
-
-            with _told():
-                wait_for(ask())
-
-        raise typer.Exit(ended(run))
+        with _told():
+            wait_for(ask())
 
     return register
 
 
-def run_command(load: Load) -> Callable[..., None]:
+def run_command(load: "Load") -> Callable[..., None]:
+    @exiting
     def run_agent(
         command: Annotated[list[str], typer.Argument(help="What to start for each job.", metavar="-- COMMAND…")],
         url: URL = None,
@@ -134,44 +131,40 @@ def run_command(load: Load) -> Callable[..., None]:
         pass_key: Annotated[
             bool, typer.Option("--pass-key", help="Give the command the agent's key, in AGENT_CONSOLE_KEY.")
         ] = False,
-    ) -> None:
+    ) -> int:
         """Work jobs with a program of yours, started once for each. Exit code 0 is success, 75 wants another try.
 
         The job's payload is its standard input, and each line of its output an event of the job.
         """
+        from agent_console.agent import Agent
+        from agent_console.agent.pace import Pace
+        from agent_console.agent.program_watch import ProgramWatch
+        from agent_console.agent.running import Command
 
-        def run() -> int:
-            from agent_console.agent import Agent
-            from agent_console.agent.pace import Pace
-            from agent_console.agent.program_watch import ProgramWatch
-            from agent_console.agent.running import Command
-
-            server = server_of(url, load)
-            words = _startable(command)
-            key = _key_in(key_path(key_file))
-            agent = Agent(
-                server.url,
-                key,
-                concurrency=concurrency,
-                capabilities=None if capability is None else tuple(capability),
-                lease_seconds=lease,
-                grace=grace,
-                pace=Pace.polling(poll),
-                ca_file=server.ca_file,
-            )
-            with ProgramWatch(grace) as watch, _told():
-                handler = Command(words, server.url, key if pass_key else None, tells_output=events, watch=watch)
-                for known in job_type or (None,):
-                    agent.handle(known)(handler)
-                wait_for(agent.run())
-            return INTERRUPTED if agent.left_at_once else 0
-
-        raise typer.Exit(ended(run))
+        server = server_of(url, load)
+        words = _startable(command)
+        key = _key_in(key_path(key_file))
+        agent = Agent(
+            server.url,
+            key,
+            concurrency=concurrency,
+            capabilities=None if capability is None else tuple(capability),
+            lease_seconds=lease,
+            grace=grace,
+            pace=Pace.polling(poll),
+            ca_file=server.ca_file,
+        )
+        with ProgramWatch(grace) as watch, _told():
+            handler = Command(words, server.url, key if pass_key else None, tells_output=events, watch=watch)
+            for known in job_type or (None,):
+                agent.handle(known)(handler)
+            wait_for(agent.run())
+        return INTERRUPTED if agent.left_at_once else 0
 
     return run_agent
 
 
-def server_of(given: str | None, load: Load) -> "Remote":
+def server_of(given: str | None, load: "Load") -> "Remote":
     """What was said here, else where the profile leads."""
     from agent_console.config import Remote
     from agent_console.config import load as load_settings

@@ -7,14 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from agent_console.cli.batches import interruption
-from agent_console.cli.ending import INTERRUPTED, ended, wait_for
-from agent_console.cli.opening import opened
-from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, refuse_ids
+from agent_console.cli.ending import INTERRUPTED, exiting, wait_for
+from agent_console.cli.opening import Load, opened
+from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, progress, refuse_ids, silence
 from agent_console.cli.shown import print_answer
 from agent_console.domain.audit_export import AuditExport
 from agent_console.domain.audit_proof import Verification, Verified
@@ -26,10 +26,6 @@ from agent_console.repository.operations import AnyOperation
 from agent_console.repository.operations.audit_trail import AUDIT_EXPORT, AUDIT_TAIL, AUDIT_VERIFY
 from agent_console.repository.port import Repository
 
-if TYPE_CHECKING:
-    from agent_console.config import Settings
-
-Load: TypeAlias = "Callable[[], Settings]"
 DAMAGED = 1
 # Short, so that whoever presses Ctrl-C does not wait for long; what is new comes at once all the same.
 LISTEN_SECONDS = 1.0
@@ -57,23 +53,21 @@ def _request(operation: AnyOperation, given: dict[str, Any]) -> Any:
 
 
 def tail_command(load: Load) -> Callable[..., None]:
-    def tail(follow: bool, output: OutputForm, **given: Any) -> None:
-        def run() -> int:
-            request: AuditTail = _request(AUDIT_TAIL, given)
-            settings = load()
+    @exiting
+    def tail(follow: bool, output: OutputForm, **given: Any) -> int:
+        request: AuditTail = _request(AUDIT_TAIL, given)
+        settings = load()
 
-            async def ask() -> int:
-                async with opened(settings.profile, _silent) as repository:
-                    if follow:
-                        await _follow(repository, request, output)
-                        return INTERRUPTED
-                    page = await repository.call(AUDIT_TAIL, request)
-                    print_answer(page, output)
-                    return 0
+        async def ask() -> int:
+            async with opened(settings.profile, silence) as repository:
+                if follow:
+                    await _follow(repository, request, output)
+                    return INTERRUPTED
+                page = await repository.call(AUDIT_TAIL, request)
+                print_answer(page, output)
+                return 0
 
-            return wait_for(ask())
-
-        raise typer.Exit(ended(run))
+        return wait_for(ask())
 
     return _with_options(
         tail, AUDIT_TAIL, follow=(FOLLOW, False), output=(Annotated[OutputForm, OUTPUT], OutputForm.TABLE)
@@ -109,25 +103,23 @@ def _line(row: AuditRow, output: OutputForm) -> str:
 
 
 def verify_command(load: Load) -> Callable[..., None]:
-    def verify(output: OutputForm, **given: Any) -> None:
-        def run() -> int:
-            refuse_ids(output)
-            request: Verification = _request(AUDIT_VERIFY, given)
-            settings = load()
+    @exiting
+    def verify(output: OutputForm, **given: Any) -> int:
+        refuse_ids(output)
+        request: Verification = _request(AUDIT_VERIFY, given)
+        settings = load()
 
-            async def ask() -> Verified:
-                async with opened(settings.profile, _silent) as repository:
-                    return await _verified(repository, request)
+        async def ask() -> Verified:
+            async with opened(settings.profile, silence) as repository:
+                return await _verified(repository, request)
 
-            found = wait_for(ask())
-            print_answer(found, output)
-            if found.damage is None:
-                narrate(f"The trail holds: {found.position:,} acts, {found.done:,} of them taken anew.")
-                return 0
-            narrate(f"DAMAGED ({found.damage.kind.value}): {found.damage.message}.")
-            return DAMAGED
-
-        raise typer.Exit(ended(run))
+        found = wait_for(ask())
+        print_answer(found, output)
+        if found.damage is None:
+            narrate(f"The trail holds: {found.position:,} acts, {found.done:,} of them taken anew.")
+            return 0
+        narrate(f"DAMAGED ({found.damage.kind.value}): {found.damage.message}.")
+        return DAMAGED
 
     return _with_options(verify, AUDIT_VERIFY, output=(Annotated[OutputForm, WHOLE_OUTPUT], OutputForm.TABLE))
 
@@ -138,33 +130,24 @@ async def _verified(repository: Repository, request: Verification) -> Verified:
         part = await repository.call(AUDIT_VERIFY, request)
         done += part.done
         if part.next is None:
-            _progress("")
+            progress("")
             return part.model_copy(update={"done": done})
-        _progress(f"{part.position:,} hold, {part.left:,} left")
+        progress(f"{part.position:,} hold, {part.left:,} left")
         request = request.model_copy(update={"after": part.next})
 
 
-def _progress(words: str) -> None:
-    """One line that is written over again, for a person who watches."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{words}")
-        sys.stderr.flush()
-
-
 def export_command(load: Load) -> Callable[..., None]:
+    @exiting
     def export(file: str | None, **given: Any) -> None:
-        def run() -> None:
-            request: AuditExport = _request(AUDIT_EXPORT, given)
-            settings = load()
+        request: AuditExport = _request(AUDIT_EXPORT, given)
+        settings = load()
 
-            async def ask() -> None:
-                async with opened(settings.profile, _silent) as repository:
-                    with _destination(file) as out:
-                        await _export(repository, request, out)
+        async def ask() -> None:
+            async with opened(settings.profile, silence) as repository:
+                with _destination(file) as out:
+                    await _export(repository, request, out)
 
-            wait_for(ask())
-
-        raise typer.Exit(ended(run))
+        wait_for(ask())
 
     return _with_options(export, AUDIT_EXPORT, file=(FILE, None))
 
@@ -177,9 +160,9 @@ async def _export(repository: Repository, request: AuditExport, out: TextIO) -> 
         rows += part.rows
         if part.next is None:
             break
-        _progress(f"{rows:,} written")
+        progress(f"{rows:,} written")
         request = request.model_copy(update={"after_position": int(part.next)})
-    _progress("")
+    progress("")
     narrate(f"{rows:,} acts, up to position {part.position:,}.")
 
 
@@ -196,10 +179,6 @@ def _destination(file: str | None) -> Iterator[TextIO]:
         ) from error
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as out:
         yield out
-
-
-def _silent(sentence: str) -> None:
-    """Nothing that happens on the way belongs among the data."""
 
 
 AUDIT_COMMANDS: Mapping[str, Callable[[Load], Callable[..., None]]] = {

@@ -2,12 +2,11 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from agent_console.cli.output import narrate
+from agent_console.cli.output import narrate, progress
 from agent_console.domain.batches import Batch, BatchRequest
 from agent_console.domain.errors import ConsoleError
 from agent_console.repository.operations import AnyOperation
@@ -22,23 +21,6 @@ class Worked:
     stopped: bool
 
 
-class _Progress:
-    """One line that is written over again, for a person who watches. A pipe gets no progress."""
-
-    def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
-
-    def show(self, so_far: Batch) -> None:
-        if self._watched:
-            sys.stderr.write(f"\r\x1b[K{_told(so_far)}")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._watched:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
 def _told(so_far: Batch) -> str:
     left = f"more than {so_far.left:,}" if so_far.left_capped else f"{so_far.left:,}"
     return f"{so_far.done:,} done, {left} left"
@@ -46,7 +28,7 @@ def _told(so_far: Batch) -> str:
 
 async def in_batches(repository: Repository, operation: AnyOperation, request: BatchRequest) -> Worked:
     """Every step until there is none left. Ctrl-C lets the step that runs end, so that what is told is true."""
-    progress, so_far = _Progress(), None
+    so_far: Batch | None = None
     with interruption() as stop:
         try:
             while True:
@@ -54,14 +36,14 @@ async def in_batches(repository: Repository, operation: AnyOperation, request: B
                 so_far = step.following(so_far)
                 if step.next is None or stop.is_set():
                     break
-                progress.show(so_far)
+                progress(_told(so_far))
                 request = request.model_copy(update={"after": step.next})
         except ConsoleError:
             if so_far is not None:
-                progress.end()
+                progress("")
                 narrate(f"{so_far.done:,} were done before this. Go on with: --after {request.after}")
             raise
-    progress.end()
+    progress("")
     stopped = so_far.next is not None
     if stopped:
         narrate(f"Stopped: {_told(so_far)}. Go on with: --after {so_far.next}")

@@ -5,15 +5,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_console.cli.demo_server import REFUSED, REMEMBER, REMEMBERED, SAYS, SERVING
 from agent_console.domain.errors import ERRORS, CannotConnect, ConsoleError, Internal, JSONValue
 
-Say = Callable[[str], None]
+if TYPE_CHECKING:
+    from agent_console.cli.opening import Say
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class DemoServer:
         """It has said something, so its folder is there; what it said is told by `serving`."""
         self._heard.append(await self._next())
 
-    async def serving(self, say: Say) -> Serving:
+    async def serving(self, say: "Say") -> Serving:
         while True:
             what, said = self._heard.pop() if self._heard else await self._next()
             match what, said:

@@ -13,10 +13,10 @@ from pydantic.fields import FieldInfo
 
 from agent_console.cli.audit_commands import AUDIT_COMMANDS
 from agent_console.cli.batches import in_batches
-from agent_console.cli.ending import INTERRUPTED, ended, wait_for
+from agent_console.cli.ending import INTERRUPTED, exiting, wait_for
 from agent_console.cli.examples import epilog
-from agent_console.cli.opening import opened
-from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, refuse_ids
+from agent_console.cli.opening import Load, opened, refuse_read_only
+from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, refuse_ids, whisper
 from agent_console.cli.policy_files import POLICY_COMMANDS
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, JSONValue
@@ -35,10 +35,8 @@ from agent_console.repository.operations.fields import (
 )
 
 if TYPE_CHECKING:
-    from agent_console.config import Settings
     from agent_console.repository.port import Repository
 
-Load = Callable[[], "Settings"]
 BY_HAND: Mapping[str, Callable[[Load], Callable[..., None]]] = {**POLICY_COMMANDS, **AUDIT_COMMANDS}
 LOOKING: Mapping[str, int] = {"list": 0, "get": 1}
 ASKS_FOR_HELP = (("--help",), ("-h",))
@@ -72,30 +70,25 @@ def _add_verb(group: typer.Typer, operation: AnyOperation, load: Load) -> None:
 def command_of(operation: AnyOperation, load: Load) -> Callable[..., None]:
     """A command whose options are the fields of the operation's request."""
 
-    def command(output: OutputForm, **given: Any) -> None:
-        def run() -> int:
-            request = request_of(operation, given)
-            if not has_ids(operation.answer):
-                refuse_ids(output)
-            settings = load()
-            if operation.changes and settings.profile.read_only:
-                raise Invalid(
-                    f"Nothing can be changed: it is read-only, says {settings.origin['read_only']}.",
-                    hint="Leave that out, or choose another profile with --profile.",
-                )
+    @exiting
+    def command(output: OutputForm, **given: Any) -> int:
+        request = request_of(operation, given)
+        if not has_ids(operation.answer):
+            refuse_ids(output)
+        settings = load()
+        if operation.changes:
+            refuse_read_only(settings)
 
-            async def ask() -> tuple[BaseModel, int]:
-                async with opened(settings.profile, _whisper) as repository:
-                    if operation.batched:
-                        worked = await in_batches(repository, operation, request)
-                        return worked.answer, INTERRUPTED if worked.stopped else 0
-                    return await filled_page(repository, operation, request), 0
+        async def ask() -> tuple[BaseModel, int]:
+            async with opened(settings.profile, whisper) as repository:
+                if operation.batched:
+                    worked = await in_batches(repository, operation, request)
+                    return worked.answer, INTERRUPTED if worked.stopped else 0
+                return await filled_page(repository, operation, request), 0
 
-            answer, code = wait_for(ask())
-            _print(operation, answer, output)
-            return code
-
-        raise typer.Exit(ended(run))
+        answer, code = wait_for(ask())
+        _print(operation, answer, output)
+        return code
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     option = OUTPUT if has_ids(operation.answer) else WHOLE_OUTPUT
@@ -146,12 +139,6 @@ def _print(operation: AnyOperation, answer: BaseModel, output: OutputForm) -> No
     name = next(name for name in operation.request.model_fields if name.startswith("after_"))
     print_answer(answer.model_copy(update={"next": None}), output)
     narrate(f"There are more rows. Get them with: --{name.replace('_', '-')} {following}")
-
-
-def _whisper(sentence: str) -> None:
-    """Progress is for a person who waits, not for a pipe."""
-    if sys.stderr.isatty():
-        narrate(sentence)
 
 
 def _default(info: FieldInfo) -> Any:

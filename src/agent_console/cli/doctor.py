@@ -7,7 +7,7 @@ from itertools import groupby
 
 from agent_console.cli.ending import wait_for
 from agent_console.cli.local_facts import local_facts
-from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one, narrate, refuse_ids
+from agent_console.cli.output import OutputForm, TableColumn, emit, emit_one, narrate, refuse_ids, silence
 from agent_console.config import load
 from agent_console.domain.doctor import findings, is_fine, summary
 from agent_console.domain.doctor_facts import FarFacts, LocalFacts
@@ -50,11 +50,8 @@ async def _far(options: Mapping[str, object], local: LocalFacts) -> FarFacts | N
     from agent_console.cli.opening import opened
     from agent_console.repository.examining import examined
 
-    def silently(sentence: str) -> None:
-        """What is found is all there is to say."""
-
     try:
-        async with opened(load(options).profile, silently) as repository:
+        async with opened(load(options).profile, silence) as repository:
             return await examined(repository, lambda: datetime.now(UTC))
     except ConsoleError as error:
         return FarFacts(problem=error.message, hint=error.hint)

@@ -5,14 +5,16 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from agent_console.domain.errors import ConsoleError
 
 INTERRUPTED = 130
 
 Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
 
 
 def tell(error: ConsoleError) -> int:
@@ -51,6 +53,18 @@ def ended(command: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code
+
+
+def exiting(command: Callable[Given, int | None]) -> Callable[Given, NoReturn]:
+    """A command of typer that ends with its own exit code, and with a sentence where it is refused."""
+
+    @wraps(command)
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> NoReturn:
+        import typer
+
+        raise typer.Exit(ended(lambda: command(*args, **kwargs)))
+
+    return run
 
 
 def leave_on_signals() -> None:

@@ -1,14 +1,13 @@
 """The command line: what can be said, and where each word goes."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent_console import __version__
-from agent_console.cli.ending import ended, leave_on_signals, wait_for
+from agent_console.cli.ending import exiting, leave_on_signals, wait_for
 from agent_console.cli.examples import epilog
-from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate
+from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate, whisper
 from agent_console.cli.reading_code import reading_code
 
 if TYPE_CHECKING:
@@ -106,88 +105,70 @@ def root(
         "slow": slow,
     }
     if context.invoked_subcommand is None:
-        raise typer.Exit(ended(_console))
+        console()
 
 
 @app.command()
-def console() -> None:
+@exiting
+def console() -> int:
     """Open the console (the same as no command at all)."""
-    raise typer.Exit(ended(_console))
-
-
-def _console() -> int:
     from agent_console.cli.terminal import console as opened_console
 
     return opened_console(_Given.options)
 
 
 @app.command()
-def demo() -> None:
+@exiting
+def demo() -> int:
     """Open the console on an example fleet. It has a database of its own, needs nothing, changes nothing else."""
+    from agent_console.cli.terminal import demo as opened_demo
 
-    def run() -> int:
-        from agent_console.cli.terminal import demo as opened_demo
-
-        return opened_demo(_Given.options)
-
-    raise typer.Exit(ended(run))
+    return opened_demo(_Given.options)
 
 
 @app.command()
+@exiting
 def status() -> None:
     """The pool and the queue as plain text."""
+    from agent_console.cli.opening import opened
+    from agent_console.cli.status import print_status
 
-    def run() -> None:
-        from agent_console.cli.opening import opened
-        from agent_console.cli.status import print_status
+    settings = load()
 
-        settings = load()
+    async def ask() -> None:
+        async with opened(settings.profile, whisper) as repository:
+            await print_status(repository)
 
-        async def ask() -> None:
-            async with opened(settings.profile, narrate if sys.stderr.isatty() else _silent) as repository:
-                await print_status(repository)
-
-        wait_for(ask())
-
-    raise typer.Exit(ended(run))
+    wait_for(ask())
 
 
 @app.command(epilog=epilog("doctor"))
+@exiting
 def doctor(
     output: Annotated[OutputForm, WHOLE_OUTPUT] = OutputForm.TABLE,
-) -> None:
+) -> int:
     """What is wrong here, and what to do about it. Exit code 1 when something is.
 
     Everything is looked at, from the terminal to the data, also when nobody answers.
     """
+    from agent_console.cli.doctor import print_examination
 
-    def run() -> int:
-        from agent_console.cli.doctor import print_examination
-
-        return print_examination(_Given.options, output)
-
-    raise typer.Exit(ended(run))
-
-
-def _silent(sentence: str) -> None:
-    """Nobody is watching."""
+    return print_examination(_Given.options, output)
 
 
 @app.command()
+@exiting
 def keys(
     output: FORM = OutputForm.TABLE,
-) -> None:
+) -> int:
     """Every key of the console by its id, for the keymap. Exit code 1 when the keymap has a mistake in it."""
+    from agent_console.cli.keys import print_keys
 
-    def run() -> int:
-        from agent_console.cli.keys import print_keys
-
-        return print_keys(load(), output)
-
-    raise typer.Exit(ended(run))
+    return print_keys(load(), output)
 
 
 @app.command(epilog=epilog("serve"))
+@exiting
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.", metavar="N")] = 7373,
@@ -208,61 +189,49 @@ def serve(
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
 ) -> None:
     """Serve the HTTP API for consoles and agents. Its address is printed when it can be used."""
+    from agent_console.cli.serving import run_server
 
-    def run() -> None:
-        from agent_console.cli.serving import run_server
-
-        _Given.options |= {"tls_cert": tls_cert, "tls_key": tls_key}
-        # Whoever starts it for itself reads what it says only when it ends.
-        logged = not with_parent if access_log is None else access_log
-        run_server(load(), host=host, port=port, plain_http=plain_http, with_parent=with_parent, access_log=logged)
-
-    raise typer.Exit(ended(run))
+    _Given.options |= {"tls_cert": tls_cert, "tls_key": tls_key}
+    # Whoever starts it for itself reads what it says only when it ends.
+    logged = not with_parent if access_log is None else access_log
+    run_server(load(), host=host, port=port, plain_http=plain_http, with_parent=with_parent, access_log=logged)
 
 
 @database_app.command("migrate", epilog=epilog("db migrate"))
+@exiting
 def db_migrate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing; tell what would run, and which programs it stops.")
     ] = False,
 ) -> None:
     """Bring the database to this program's schema. Safe to run again, and while servers run."""
+    from agent_console.cli.schema import migrate_database
 
-    def run() -> None:
-        from agent_console.cli.schema import migrate_database
-
-        migrate_database(load(), dry_run=dry_run)
-
-    raise typer.Exit(ended(run))
+    migrate_database(load(), dry_run=dry_run)
 
 
 @database_app.command("distribute")
+@exiting
 def db_distribute() -> None:
     """Spread the teams over the nodes of a Citus cluster. Run on its coordinator; safe to run again."""
+    from agent_console.cli.schema import distribute_database
 
-    def run() -> None:
-        from agent_console.cli.schema import distribute_database
-
-        distribute_database(load())
-
-    raise typer.Exit(ended(run))
+    distribute_database(load())
 
 
 @database_app.command("status")
+@exiting
 def db_status(
     output: FORM = OutputForm.TABLE,
-) -> None:
+) -> int:
     """Where the database's schema stands. Exit code 0 when it serves this program, 1 when it does not."""
+    from agent_console.cli.schema import print_schema_status
 
-    def run() -> int:
-        from agent_console.cli.schema import print_schema_status
-
-        return print_schema_status(load(), output)
-
-    raise typer.Exit(ended(run))
+    return print_schema_status(load(), output)
 
 
 @database_app.command("add-team", epilog=epilog("db add-team"))
+@exiting
 def db_add_team(
     slug: Annotated[str, typer.Argument(help="Its short name: a-z, 0-9 and -.", metavar="TEAM")],
     admin: Annotated[str, typer.Option(help="The e-mail address of its first administrator.", metavar="EMAIL")],
@@ -275,36 +244,29 @@ def db_add_team(
     ] = None,
 ) -> None:
     """Make a team and its first administrator. That person adds everybody else. Needs the rights to migrate."""
+    from agent_console.cli.schema import administration
+    from agent_console.database.first_team import add_team
 
-    def run() -> None:
-        from agent_console.cli.schema import administration
-        from agent_console.database.first_team import add_team
-
-        with administration(load()) as dsn:
-            add_team(dsn, slug, name or slug, admin, full_name or admin)
-        narrate(f'Team {slug} is there. Set `team = "{slug}"` and `user = "{admin}"` in your profile.')
-
-    raise typer.Exit(ended(run))
+    with administration(load()) as dsn:
+        add_team(dsn, slug, name or slug, admin, full_name or admin)
+    narrate(f'Team {slug} is there. Set `team = "{slug}"` and `user = "{admin}"` in your profile.')
 
 
 @config_app.command("show")
+@exiting
 def config_show(
     output: FORM = OutputForm.TABLE,
 ) -> None:
     """Every setting, and where it came from. Secrets are not shown."""
+    from agent_console.config import show
 
-    def run() -> None:
-        from agent_console.config import show
-
-        values = [{"id": item.name, "value": item.value, "origin": str(item.origin)} for item in show(load())]
-        columns: list[TableColumn[dict[str, str]]] = [
-            TableColumn("setting", lambda row: row["id"]),
-            TableColumn("value", lambda row: row["value"]),
-            TableColumn("from", lambda row: row["origin"]),
-        ]
-        emit(values, columns, output)
-
-    raise typer.Exit(ended(run))
+    values = [{"id": item.name, "value": item.value, "origin": str(item.origin)} for item in show(load())]
+    columns: list[TableColumn[dict[str, str]]] = [
+        TableColumn("setting", lambda row: row["id"]),
+        TableColumn("value", lambda row: row["value"]),
+        TableColumn("from", lambda row: row["origin"]),
+    ]
+    emit(values, columns, output)
 
 
 def _own_words() -> set[str]:

@@ -13,14 +13,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_console.config import Embedded, Profile, Remote
-from agent_console.domain.errors import ConfigError
+from agent_console.config import Embedded, Profile, Remote, Settings
+from agent_console.domain.errors import ConfigError, Invalid
 
 if TYPE_CHECKING:
     from agent_console.database.embedded import EmbeddedServer
     from agent_console.repository.port import Repository
 
 Say = Callable[[str], None]
+Load = Callable[[], Settings]
+"""What a command is given: settings that are read when it is run, not before."""
 
 KEY_FILE_VARIABLE = "AGENT_CONSOLE_SERVER_KEY_FILE"
 _own_key_files: set[str] = set()
@@ -34,6 +36,15 @@ class LocalDatabase:
     """For migrating: the cluster's own superuser."""
     working: str
     """For everything else: a session with no more rights than the app role has."""
+
+
+def refuse_read_only(settings: Settings) -> None:
+    """Before a change is asked for; whoever wonders why is told who said so."""
+    if settings.profile.read_only:
+        raise Invalid(
+            f"Nothing can be changed: it is read-only, says {settings.origin['read_only']}.",
+            hint="Leave that out, or choose another profile with --profile.",
+        )
 
 
 async def imported(*modules: str) -> None:

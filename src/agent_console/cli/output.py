@@ -109,6 +109,23 @@ def narrate(sentence: str, stderr: TextIO | None = None) -> None:
     _write(stderr or sys.stderr, f"{safe_text(sentence)}\n")
 
 
+def whisper(sentence: str) -> None:
+    """What happens on the way is for a person who waits, not for a pipe."""
+    if sys.stderr.isatty():
+        narrate(sentence)
+
+
+def silence(sentence: str) -> None:
+    """What happens on the way is for nobody."""
+
+
+def progress(words: str) -> None:
+    """One line that is written over again, for a person who watches; no words take it away."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{words}")
+        sys.stderr.flush()
+
+
 def _document(value: object) -> str:
     json_value = _numbers_as_json(value)
     return json.dumps(json_value, indent=2, ensure_ascii=True, allow_nan=False, default=_json_form) + "\n"

@@ -11,13 +11,13 @@ from agent_console.domain.errors import ConfigError, ConsoleError
 from agent_console.tui.places import OWN_TOKEN, KnownPlace, PlaceChosen
 
 if TYPE_CHECKING:
+    from agent_console.cli.opening import Say
     from agent_console.domain.doctor_facts import LocalFacts
     from agent_console.repository.port import Repository
     from agent_console.tui.link import Opening
     from agent_console.tui.setup import Setup
 
-Say = Callable[[str], None]
-SettingsOpening = Callable[[Settings, Say], "AbstractAsyncContextManager[Repository]"]
+SettingsOpening = Callable[[Settings, "Say"], "AbstractAsyncContextManager[Repository]"]
 
 # What was said on the command line about where to go, and as whom, was said of the first place only.
 FOR_ANY_PLACE = ("config", "theme", "slow", "read_only")
@@ -109,7 +109,7 @@ def _known(name: str, settings: Settings) -> KnownPlace:
 
 
 def _looking_at(settings: Settings) -> "Opening":
-    def look(say: Say) -> "AbstractAsyncContextManager[Repository]":
+    def look(say: "Say") -> "AbstractAsyncContextManager[Repository]":
         from agent_console.cli.opening import opened
 
         return opened(settings.profile, say)

@@ -1,15 +1,15 @@
 """Policy files on the command line: `routes export > policy.yaml`, `routes apply policy.yaml --dry-run`."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from agent_console.cli.ending import ended, wait_for
-from agent_console.cli.opening import opened
-from agent_console.cli.output import WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate, refuse_ids
+from agent_console.cli.ending import exiting, wait_for
+from agent_console.cli.opening import Load, opened, refuse_read_only
+from agent_console.cli.output import WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate, refuse_ids, whisper
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.records import Nothing
@@ -22,34 +22,30 @@ from agent_console.domain.route_drafts import (
 )
 from agent_console.repository.operations.routes import ROUTES_APPLY, ROUTES_EXPORT
 
-if TYPE_CHECKING:
-    from agent_console.config import Settings
-
 SIGNS = {Step.CREATE: "+ create", Step.UPDATE: "~ update", Step.DELETE: "- delete"}
 
 
-def export_command(load: "Callable[[], Settings]") -> Callable[..., None]:
+def export_command(load: Load) -> Callable[..., None]:
+    @exiting
     def export(output: Annotated[OutputForm, WHOLE_OUTPUT] = OutputForm.TABLE) -> None:
-        def run() -> None:
-            refuse_ids(output)
-            settings = load()
+        refuse_ids(output)
+        settings = load()
 
-            async def ask() -> None:
-                async with opened(settings.profile, _whisper) as repository:
-                    policy = await repository.call(ROUTES_EXPORT, Nothing())
-                if output is OutputForm.JSON:
-                    print_answer(policy, output)
-                else:
-                    sys.stdout.buffer.write(policy.text.encode())
+        async def ask() -> None:
+            async with opened(settings.profile, whisper) as repository:
+                policy = await repository.call(ROUTES_EXPORT, Nothing())
+            if output is OutputForm.JSON:
+                print_answer(policy, output)
+            else:
+                sys.stdout.buffer.write(policy.text.encode())
 
-            wait_for(ask())
-
-        raise typer.Exit(ended(run))
+        wait_for(ask())
 
     return export
 
 
-def apply_command(load: "Callable[[], Settings]") -> Callable[..., None]:
+def apply_command(load: Load) -> Callable[..., None]:
+    @exiting
     def apply(
         file: Annotated[str, typer.Argument(help="The policy file; - reads standard input.", metavar="FILE")],
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing: only show the plan.")] = False,
@@ -65,34 +61,29 @@ def apply_command(load: "Callable[[], Settings]") -> Callable[..., None]:
         ] = None,
         output: Annotated[OutputForm, WHOLE_OUTPUT] = OutputForm.TABLE,
     ) -> None:
-        def run() -> None:
-            refuse_ids(output)
-            settings = load()
-            if settings.profile.read_only and not dry_run:
-                raise Invalid(
-                    f"Profile {settings.profile.name} is read-only.", hint="Choose another with --profile."
-                )
-            request = _request(
-                text=text_of(file),
-                dry_run=dry_run,
-                delete_missing=not keep_missing,
-                expect_digest=expect_digest,
-                reason=reason,
-            )
+        refuse_ids(output)
+        settings = load()
+        if not dry_run:
+            refuse_read_only(settings)
+        request = _request(
+            text=text_of(file),
+            dry_run=dry_run,
+            delete_missing=not keep_missing,
+            expect_digest=expect_digest,
+            reason=reason,
+        )
 
-            async def ask() -> PolicyPlan:
-                async with opened(settings.profile, _whisper) as repository:
-                    return await repository.call(ROUTES_APPLY, request)
+        async def ask() -> PolicyPlan:
+            async with opened(settings.profile, whisper) as repository:
+                return await repository.call(ROUTES_APPLY, request)
 
-            _print(wait_for(ask()), output)
-
-        raise typer.Exit(ended(run))
+        _print(wait_for(ask()), output)
 
     return apply
 
 
 # Operations whose command is made by hand.
-POLICY_COMMANDS: dict[str, "Callable[[Callable[[], Settings]], Callable[..., None]]"] = {
+POLICY_COMMANDS: Mapping[str, Callable[[Load], Callable[..., None]]] = {
     ROUTES_EXPORT.name: export_command,
     ROUTES_APPLY.name: apply_command,
 }
@@ -164,9 +155,3 @@ STEP_COLUMNS: Sequence[TableColumn[PlannedStep]] = (
     TableColumn("becomes", lambda step: "-" if step.becomes is None else step.becomes.value),
     TableColumn("new notes", _notes),
 )
-
-
-def _whisper(sentence: str) -> None:
-    """Progress is for a person who waits, not for a pipe."""
-    if sys.stderr.isatty():
-        narrate(sentence)

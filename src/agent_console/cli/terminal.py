@@ -14,12 +14,12 @@ from agent_console.config import data_folder, load, state_folder
 from agent_console.config.glance import glance
 
 if TYPE_CHECKING:
+    from agent_console.cli.opening import Say
     from agent_console.config import Settings
     from agent_console.repository.port import Repository
     from agent_console.tui.setup import Setup
 
-Say = Callable[[str], None]
-Opening = Callable[["Settings", Say], "AbstractAsyncContextManager[Repository]"]
+Opening = Callable[["Settings", "Say"], "AbstractAsyncContextManager[Repository]"]
 
 # The demo has a database of its own; what the profile says about where to go and as whom is not for it.
 DEMO_OPTIONS = ("theme", "slow", "read_only", "config")
@@ -31,7 +31,7 @@ DUTIES_LOOK_SECONDS = 0.1
 def console(options: Mapping[str, object]) -> int:
     """The console on the profile the options ask for."""
 
-    def opening(settings: "Settings", say: Say) -> "AbstractAsyncContextManager[Repository]":
+    def opening(settings: "Settings", say: "Say") -> "AbstractAsyncContextManager[Repository]":
         from agent_console.cli.opening import opened
 
         return opened(settings.profile, say, with_duties=True)
@@ -47,7 +47,7 @@ def demo(options: Mapping[str, object]) -> int:
     # It wakes while this process still reads its own code.
     awake = [DemoServer(folder)]
 
-    def opening(settings: "Settings", say: Say) -> "AbstractAsyncContextManager[Repository]":
+    def opening(settings: "Settings", say: "Say") -> "AbstractAsyncContextManager[Repository]":
         from agent_console.cli.demo import demo as opened_demo
 
         return opened_demo(awake.pop() if awake else DemoServer(folder), say)
@@ -91,16 +91,13 @@ def open_console(options: Mapping[str, object], opening: Opening, *, name: str |
 
 
 def _plain_status(options: Mapping[str, object], opening: Opening) -> int:
-    from agent_console.cli.output import narrate
+    from agent_console.cli.output import narrate, silence
     from agent_console.cli.status import print_status
 
     settings = load(options)
 
-    def say(sentence: str) -> None:
-        """Nobody is watching."""
-
     async def ask() -> None:
-        async with opening(settings, say) as repository:
+        async with opening(settings, silence) as repository:
             await _duties_begun(repository)
             await print_status(repository)
 
