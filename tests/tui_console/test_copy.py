@@ -5,11 +5,13 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 
 import pytest
+from textual.app import App
 
 from agent_console.domain.agents import Agent, AgentQuery
 from agent_console.repository.operations import AGENTS_LIST
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.copying import MOST_BASE64, Copied, choices_of, sent_to_terminal
+from agent_console.tui.dialogs.secret_screen import SecretScreen
 from agent_console.tui.panes.agents import AGENTS
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import ADMIN
@@ -49,6 +51,17 @@ async def test_only_harmless_text_is_sent_of_a_hostile_thing(fleet: Fleet) -> No
     assert all("\x1b" not in text and "\u202e" not in text for text in choices.values())
     assert r"\x1b]52" in choices[Copied.NAME]
     assert r"\u001b]52" in choices[Copied.JSON]
+
+
+async def test_a_secret_is_sent_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux-1000/default,1,0")
+    app, written = App[None](), list[str]()
+    async with app.run_test() as pilot:
+        await app.push_screen(SecretScreen("the secret", "hello"))
+        monkeypatch.setattr(app._driver, "write", written.append)
+        await pilot.press("c")
+
+    assert written == ["\x1bPtmux;\x1b\x1b]52;c;aGVsbG8=\a\x1b\\"]
 
 
 @pytest.mark.parametrize("multiplexer", ["", "/tmp/tmux-1000/default,1,0"], ids=["plain", "tmux"])

@@ -1,7 +1,6 @@
 """The part of the console that obeys commands given by name, and sends to the clipboard."""
 
 import asyncio
-import os
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 from textual import events, work
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, Monochrome
-from textual.notifications import SeverityLevel
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.agent_text import agent_text
@@ -22,7 +20,7 @@ from agent_console.tui.widgets.completing import TypedBefore
 
 if TYPE_CHECKING:
     from agent_console.domain.records import Record
-    from agent_console.tui.commands import Command
+    from agent_console.tui.commands import Command, Does
     from agent_console.tui.link import Link
     from agent_console.tui.panes.list_kind import ListKind
     from agent_console.tui.panes.pane import Pane, View
@@ -167,8 +165,8 @@ class Commanding(TerminalApp[None]):
                 self.show_theme(rest)
             case Does.MOUSE:
                 self.set_mouse(rest == "on")
-            case _:
-                self._narrow(command.does.name, rest)
+            case Does.FILTER | Does.FIND | Does.ORDER:
+                self._narrow(command.does, rest)
 
     async def _go_to(self, name: str) -> None:
         from agent_console.tui.panes.every import KINDS, PANES
@@ -193,19 +191,20 @@ class Commanding(TerminalApp[None]):
         else:
             self.post_message(ThingWanted(noun, text))
 
-    def _narrow(self, what: str, rest: str) -> None:
+    def _narrow(self, does: "Does", rest: str) -> None:
         from agent_console.domain.filters import FilterMistake
         from agent_console.domain.list_order import ListOrder
+        from agent_console.tui.commands import Does
         from agent_console.tui.panes.narrowed_pane import NarrowedPane
 
         pane = self.view
         if not isinstance(pane, NarrowedPane):
             return
-        if what == "FIND":
+        if does is Does.FIND:
             pane.find_first(rest)
-        elif what == "ORDER" and pane.may_narrow("turn_round"):
+        elif does is Does.ORDER and pane.may_narrow("turn_round"):
             pane.read_from(ListOrder(rest))
-        elif what == "FILTER" and pane.kind.filters is not None:
+        elif does is Does.FILTER and pane.kind.filters is not None:
             try:
                 pane.kind.filters.read(rest)
             except FilterMistake as mistake:
@@ -299,7 +298,7 @@ class Commanding(TerminalApp[None]):
 
     @work(group=COMMANDING)
     async def _copy(self, kind: "ListKind", record: "Record") -> None:
-        from agent_console.tui.copying import choices_of, sent_to_terminal
+        from agent_console.tui.copying import choices_of, copy_and_tell
         from agent_console.tui.dialogs.copy_menu import CopyMenu
 
         if self._around is None:
@@ -307,11 +306,5 @@ class Commanding(TerminalApp[None]):
         line = "  ".join(cell.plain for cell in kind.cells(record, self._around.clock()))
         choices = choices_of(kind, record, line)
         what = await self.push_screen_wait(CopyMenu(choices))
-        if what is None:
-            return
-        sent = sent_to_terminal(choices[what], what.value, os.environ)
-        if self._driver is not None and sent.sequence:
-            self._driver.write(sent.sequence)
-            self._driver.flush()
-        severity: SeverityLevel = "information" if sent.sequence else "warning"
-        self.notify(agent_text(sent.words).plain, severity=severity, markup=False)
+        if what is not None:
+            copy_and_tell(self, choices[what], what.value)

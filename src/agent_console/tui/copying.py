@@ -5,13 +5,18 @@ screen pass such a sequence on when it is wrapped for them.
 """
 
 import json
+import os
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from textual.app import App
 
 from agent_console.domain.records import Record
 from agent_console.domain.safe_text import safe_text
+from agent_console.tui.agent_text import agent_text
 from agent_console.tui.panes.derived import title_of
 from agent_console.tui.panes.list_kind import ListKind
 
@@ -43,6 +48,20 @@ def sent_to_terminal(text: str, what: str, environment: Mapping[str, str]) -> Se
         most = MOST_BASE64 // 4 * 3
         return Sent("", f"Too long for a terminal's clipboard: {len(text.encode()):,} bytes, at most {most:,}.")
     return Sent(_wrapped(f"{ESC}]52;c;{encoded}{BEL}", environment), f"The {what} was sent to your terminal.")
+
+
+def copy(app: App[Any], text: str, what: str) -> Sent:
+    sent = sent_to_terminal(text, what, os.environ)
+    if app._driver is not None and sent.sequence:
+        app._driver.write(sent.sequence)
+        app._driver.flush()
+    return sent
+
+
+def copy_and_tell(app: App[Any], text: str, what: str) -> None:
+    sent = copy(app, text, what)
+    words = agent_text(sent.words).plain
+    app.notify(words, severity="information" if sent.sequence else "warning", markup=False)
 
 
 def _wrapped(sequence: str, environment: Mapping[str, str]) -> str:

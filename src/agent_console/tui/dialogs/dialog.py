@@ -1,4 +1,4 @@
-"""What every dialog with something to scroll through has in common."""
+"""What every dialog has in common."""
 
 from typing import ClassVar, TypeVar
 
@@ -25,6 +25,10 @@ class Dialog(ClosesItself[Chosen], ModalScreen[Chosen]):
 
     def on_resize(self) -> None:
         self._keep_room()
+
+    def action_leave(self) -> None:
+        """Nothing was chosen."""
+        self.dismiss(None)
 
     def _keep_room(self) -> None:
         for scrolling in self.query(".scrolls"):

@@ -5,16 +5,17 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.copying import copy
+from agent_console.tui.dialogs.dialog import Dialog
 
 ONCE = "It is shown this once and kept nowhere. Whoever has it can use it."
 SENT = "Sent to your terminal's clipboard."
 
 
-class SecretScreen(ModalScreen[None]):
+class SecretScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "I have kept it", id="secret.close"),
         Binding("c", "copy", "Copy", id="secret.copy"),
@@ -35,8 +36,6 @@ class SecretScreen(ModalScreen[None]):
             yield Static(system_text("c copy   Esc I have kept it", "$foreground-muted"), classes="hint")
 
     def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self._secret)
-        self.query_one("#copied", Static).update(system_text(SENT, "$foreground-muted"))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
+        sent = copy(self.app, self._secret, "secret")
+        words = SENT if sent.sequence else sent.words
+        self.query_one("#copied", Static).update(system_text(words, "$foreground-muted"))

@@ -1,12 +1,10 @@
 """One job, whole: with its live output, which can be narrowed to what is bad, held still and copied."""
 
-import os
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from agent_console.tui.agent_text import system_text
-from agent_console.tui.copying import sent_to_terminal
+from agent_console.tui.copying import copy_and_tell
 from agent_console.tui.panes.detail_part import PartSoFar
 from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.panes.job_story import TITLE, StoryPart, StorySoFar, story_text
@@ -55,9 +53,4 @@ class JobScreen(DetailScreen):
             self.step()
 
     def action_copy_story(self) -> None:
-        sent = sent_to_terminal(story_text(self.told), "output", os.environ)
-        if self.app._driver is not None and sent.sequence:
-            self.app._driver.write(sent.sequence)
-            self.app._driver.flush()
-        severity: Literal["information", "warning"] = "information" if sent.sequence else "warning"
-        self.notify(system_text(sent.words).plain, severity=severity, markup=False)
+        copy_and_tell(self.app, story_text(self.told), "output")
