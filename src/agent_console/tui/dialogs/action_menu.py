@@ -54,6 +54,3 @@ class ActionMenu(Dialog[Action | None]):
     def _chosen(self, message: OptionList.OptionSelected) -> None:
         chosen = message.option.id
         self.dismiss(next(action for action in self._actions if action.operation.name == chosen))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

@@ -41,6 +41,3 @@ class CopyMenu(Dialog[Copied | None]):
     @on(OptionList.OptionSelected)
     def _chosen(self, message: OptionList.OptionSelected) -> None:
         self.dismiss(None if message.option.id is None else Copied(message.option.id))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

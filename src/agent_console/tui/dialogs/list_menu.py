@@ -39,6 +39,3 @@ class ListMenu(Dialog[str | None]):
     @on(OptionList.OptionSelected)
     def _chosen(self, message: OptionList.OptionSelected) -> None:
         self.dismiss(message.option.id)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

@@ -157,9 +157,6 @@ class OperationForm(Dialog[BaseModel | None]):
     def _refuse(self, words: str) -> None:
         self.query_one("#refusal", Static).update(agent_text(words, "$text-error", limit=600))
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
 
 def _label(field: FormField) -> Content:
     mark = system_text(" *", "$text-warning") if field.required else system_text("")

@@ -89,6 +89,3 @@ class Palette(Dialog[Command | None]):
     def _choose(self, place: int | None) -> None:
         if place is not None and place < len(self._found):
             self.dismiss(self._found[place])
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

@@ -64,6 +64,3 @@ class RecipientsDialog(Dialog[Recipients | None]):
             self._problem.update(system_text(f"At most {RECIPIENTS} agents; or all of them.", "$text-error"))
         else:
             self.dismiss((to, False))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

@@ -70,7 +70,7 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
     VirtualTable > .virtual-table--header { text-style: bold; color: $text-muted; }
     VirtualTable > .virtual-table--marked { text-style: bold; }
     VirtualTable > .virtual-table--cursor { background: $surface-lighten-2; }
-    VirtualTable:focus > .virtual-table--cursor { background: $primary 50%; text-style: bold; }
+    VirtualTable:focus > .virtual-table--cursor { background: $primary 30%; text-style: bold; }
     VirtualTable > .virtual-table--stale { text-style: dim; }
     VirtualTable > .virtual-table--empty { color: $text-muted; }
     """
