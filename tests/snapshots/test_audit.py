@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY
 from agent_console.tui.dialogs import proof_dialog
-from agent_console.tui.dialogs.export_dialog import ExportDialog
+from agent_console.tui.dialogs.trail_export import TrailExport
 from agent_console.tui.new_file import FOLDER_SET_BY
 from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Sizes, SnapCompare
 from tests.support.clusters import TemplateDatabase
@@ -110,7 +110,7 @@ def test_an_export(
         app = await loaded(pilot)
         await press(pilot, "f")
         await pilot.press("E")
-        await until_on(app, ExportDialog)
+        await until_on(app, TrailExport)
         await pilot.press("down", "enter")
         await until(lambda: "✓ 2 acts" in shown_text(app), "the file")
 

@@ -8,9 +8,9 @@ from textual.pilot import Pilot
 
 from agent_console.repository.operations.audit_trail import AUDIT_EXPORT, AUDIT_SEAL_STATUS, AUDIT_VERIFY
 from agent_console.tui.app import ConsoleApp
-from agent_console.tui.dialogs import export_dialog, proof_dialog
-from agent_console.tui.dialogs.export_dialog import ExportDialog
+from agent_console.tui.dialogs import proof_dialog, trail_export
 from agent_console.tui.dialogs.proof_dialog import ProofDialog
+from agent_console.tui.dialogs.trail_export import TrailExport
 from agent_console.tui.link import Opening
 from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, unused_name
 from agent_console.tui.panes.audit.live import CHAIN
@@ -116,7 +116,7 @@ async def test_what_only_administrators_may_prove_is_not_offered_to_others(fleet
         assert "V Verify" not in shown_text(app)
 
         await pilot.press("V", "E")
-        await until_on(app, ExportDialog)
+        await until_on(app, TrailExport)
         assert not any(isinstance(screen, ProofDialog) for screen in app.screen_stack)
 
 
@@ -132,7 +132,7 @@ async def test_an_export_is_a_new_file_for_one_pair_of_eyes(
     async with app.run_test(size=(200, 60)) as pilot:
         await loaded(pilot)
         await pilot.press("E")
-        await until_on(app, ExportDialog)
+        await until_on(app, TrailExport)
         await pilot.press("enter")
         await shown(app, "✓ 2 acts, up to position 2")
         await close(app, pilot)
@@ -144,7 +144,7 @@ async def test_an_export_is_a_new_file_for_one_pair_of_eyes(
         await shown(app, "1 blocked")
         for place, name in enumerate(("audit-20990301-030000-2.jsonl", "audit-20990301-030000.csv")):
             await pilot.press("E")
-            await until_on(app, ExportDialog)
+            await until_on(app, TrailExport)
             await pilot.press(*["down"] * place, "enter")
             await shown(app, "✓ 1 acts")
             # A line below, which may be painted a moment later.
@@ -162,7 +162,7 @@ async def test_a_stopped_export_leaves_nothing(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(FOLDER_SET_BY, str(tmp_path))
-    monkeypatch.setattr(export_dialog, "AT_ONCE", 2)
+    monkeypatch.setattr(trail_export, "AT_ONCE", 2)
     fill(fleet, 9)
     seal(fleet)
     sides: list[Held] = []
@@ -170,7 +170,7 @@ async def test_a_stopped_export_leaves_nothing(
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await pilot.press("E")
-        await until_on(app, ExportDialog)
+        await until_on(app, TrailExport)
         await pilot.press("enter")
         await shown(app, "44% ████░░░░  4 acts written")
         assert names_in(tmp_path) == ["audit-20990301-030000.jsonl.part"]
@@ -183,7 +183,7 @@ async def test_a_stopped_export_leaves_nothing(
 
         monkeypatch.setenv(FOLDER_SET_BY, str(tmp_path / "nowhere"))
         await pilot.press("E")
-        await until_on(app, ExportDialog)
+        await until_on(app, TrailExport)
         await pilot.press("enter")
         await shown(app, "can't be written to")
         assert "Nothing was kept." in shown_text(app)

@@ -18,8 +18,8 @@ from agent_console.domain.records import Nothing, Page, Record
 from agent_console.repository.operations.audit_trail import AUDIT_SEAL_STATUS, AUDIT_TAIL, AUDIT_VERIFY
 from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import agent_text, system_text
-from agent_console.tui.dialogs.export_dialog import ExportDialog
 from agent_console.tui.dialogs.proof_dialog import ProofDialog
+from agent_console.tui.dialogs.trail_export import TrailExport
 from agent_console.tui.loaded import ListSoFar
 from agent_console.tui.panes.audit.chain import ChainState, chain_line
 from agent_console.tui.panes.audit.filter_line import AuditFilterLine
@@ -351,7 +351,7 @@ class AuditPane(ListPane):
     def action_export(self) -> None:
         words = filter_words(self.wanted, self._seen, self._me, any_time="from the first act on")
         stem = f"audit-{self._clock():%Y%m%d-%H%M%S}"
-        self.app.push_screen(ExportDialog(self._link, self.wanted, words, stem, self.chain.position))
+        self.app.push_screen(TrailExport(self._link, self.wanted, words, stem, self.chain.position))
 
 
 def _acts_in(loaded: ListSoFar[Record]) -> ActsSoFar:
