@@ -4,7 +4,6 @@ from functools import partial
 from typing import ClassVar
 
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agent_console.domain.errors import ConsoleError, NotFound
@@ -18,12 +17,12 @@ from agent_console.tui.panes.derived import title_of
 from agent_console.tui.panes.detail_part import PartSoFar
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.pane import ask, is_waiting
+from agent_console.tui.panes.panel_screen import PanelScreen, reading_bindings
 from agent_console.tui.panes.related import related_bindings
 from agent_console.tui.panes.stacked import StackedScreen
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.subject import Subject
 from agent_console.tui.wanted import ActionWanted, ListWanted, Refused, ThingWanted
-from agent_console.tui.widgets.detail import DetailPanel
 
 ITSELF = "itself"
 GONE_FOR_GOOD = Heading(
@@ -31,19 +30,14 @@ GONE_FOR_GOOD = Heading(
 )
 
 
-class DetailScreen(StackedScreen):
+class DetailScreen(PanelScreen):
     """Fetches its own thing, because the list behind it may have none of it any more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Back", id="detail.close"),
         Binding("a", "act", "Actions", id="detail.act"),
         *related_bindings("detail", shown=True),
-        Binding("down,j", "scroll_down", "Down", show=False, id="detail.down"),
-        Binding("up,k", "scroll_up", "Up", show=False, id="detail.up"),
-        Binding("pagedown,space", "page_down", "Page down", show=False, id="detail.page_down"),
-        Binding("pageup", "page_up", "Page up", show=False, id="detail.page_up"),
-        Binding("home,g", "scroll_home", "First", show=False, id="detail.first"),
-        Binding("end,G", "scroll_end", "Last", show=False, id="detail.last"),
+        *reading_bindings("detail"),
     ]
 
     def __init__(self, kind: ListKind, record: Record, around: Surroundings) -> None:
@@ -54,10 +48,6 @@ class DetailScreen(StackedScreen):
         self._dirty = True
         self._parts = {part.title: PartSoFar(part) for part in kind.parts}
         self._dirty_parts = set(self._parts)
-        self._panel = DetailPanel(classes="whole")
-
-    def body(self) -> ComposeResult:
-        yield self._panel
 
     @property
     def crumb(self) -> str:
@@ -173,24 +163,6 @@ class DetailScreen(StackedScreen):
     def action_jump(self, noun: str) -> None:
         if (thing_id := self.kind.leads_to(noun, self._record)) is not None:
             self.post_message(ThingWanted(noun, thing_id))
-
-    def action_scroll_down(self) -> None:
-        self._panel.scroll_down(animate=False)
-
-    def action_scroll_up(self) -> None:
-        self._panel.scroll_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self._panel.scroll_page_down(animate=False)
-
-    def action_page_up(self) -> None:
-        self._panel.scroll_page_up(animate=False)
-
-    def action_scroll_home(self) -> None:
-        self._panel.scroll_home(animate=False)
-
-    def action_scroll_end(self) -> None:
-        self._panel.scroll_end(animate=False)
 
 
 def screen_of(kind: ListKind, record: Record, around: Surroundings) -> StackedScreen:

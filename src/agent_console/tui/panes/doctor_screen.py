@@ -6,7 +6,6 @@ from itertools import groupby
 from typing import ClassVar
 
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agent_console.domain.doctor import findings, summary
@@ -17,10 +16,9 @@ from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Remark, SheetPart
 from agent_console.tui.link import Link
 from agent_console.tui.panes.pane import is_waiting
-from agent_console.tui.panes.stacked import StackedScreen
+from agent_console.tui.panes.panel_screen import PanelScreen, reading_bindings
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.setup import system_clock
-from agent_console.tui.widgets.detail import DetailPanel
 
 EXAMINING = "examining"
 VALUE_SHOWN = 500
@@ -64,17 +62,12 @@ async def examined_here(link: Link) -> FarFacts:
     return await examined(link, system_clock)
 
 
-class DoctorScreen(StackedScreen):
+class DoctorScreen(PanelScreen):
     """Examines when it is opened, when the connection comes or goes, and when somebody asks for it again."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "again", "Examine again", id="doctor.again"),
-        Binding("down,j", "scroll('down')", "Down", show=False, id="doctor.down"),
-        Binding("up,k", "scroll('up')", "Up", show=False, id="doctor.up"),
-        Binding("pagedown,space", "scroll('page_down')", "Page down", show=False, id="doctor.page_down"),
-        Binding("pageup", "scroll('page_up')", "Page up", show=False, id="doctor.page_up"),
-        Binding("home,g", "scroll('home')", "First", show=False, id="doctor.first"),
-        Binding("end,G", "scroll('end')", "Last", show=False, id="doctor.last"),
+        *reading_bindings("doctor"),
     ]
 
     def __init__(
@@ -88,10 +81,6 @@ class DoctorScreen(StackedScreen):
         self._ask = ask
         self._again = False
         self.found: tuple[Finding, ...] = ()
-        self._panel = DetailPanel(classes="whole")
-
-    def body(self) -> ComposeResult:
-        yield self._panel
 
     def tick(self) -> None:
         self._panel.show(doctor_sheet(self.found) if self.found else WAITING)
@@ -123,14 +112,3 @@ class DoctorScreen(StackedScreen):
             self.tick()
             # A scroll bar that came with it makes the lines shorter.
             self.call_after_refresh(self.tick)
-
-    def action_scroll(self, where: str) -> None:
-        scroll = {
-            "down": self._panel.scroll_down,
-            "up": self._panel.scroll_up,
-            "page_down": self._panel.scroll_page_down,
-            "page_up": self._panel.scroll_page_up,
-            "home": self._panel.scroll_home,
-            "end": self._panel.scroll_end,
-        }
-        scroll[where](animate=False)

@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.permissions import Role
@@ -27,6 +26,7 @@ from agent_console.tui.panes.related import related_bindings
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.subject import Subject
 from agent_console.tui.wanted import ActionWanted, BackWanted, ListWanted, RecordWanted, Refused, ThingWanted
+from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.find_table import FindTable
 from agent_console.tui.widgets.virtual_table_messages import (
@@ -69,8 +69,7 @@ class ListPane(NarrowedPane):
         self._fresh = range(0)
         # Held rather than looked up: an answer may come when the screen is already being taken down.
         self.table = FindTable(kind.columns, self._rows(), empty=system_text("Loading …"), id=f"table-{kind.name}")
-        self._heading_shown: Content = self._heading()
-        self._heading_line = Static(self._heading_shown, classes="heading")
+        self._heading_line = ChangingLine(self._heading(), classes="heading")
         self._side = DetailPanel(classes="side")
 
     def compose(self) -> ComposeResult:
@@ -91,6 +90,11 @@ class ListPane(NarrowedPane):
     @property
     def has_answer(self) -> bool:
         return self._fetched
+
+    @property
+    def listing(self) -> AnyOperation:
+        """What its pages are asked for with."""
+        return self.kind.list_operation
 
     def take_focus(self) -> None:
         self.table.focus()
@@ -193,7 +197,7 @@ class ListPane(NarrowedPane):
     async def _fetch(self, after: str | None, limit: int) -> None:
         narrowed = self.narrowed
         try:
-            page: Page[Record] = await self._link.call(self.kind.list_operation, self.asked(limit, after))
+            page: Page[Record] = await self._link.call(self.listing, self.asked(limit, after))
         except ConsoleError as error:
             self._was_refused(error)
             return
@@ -242,10 +246,7 @@ class ListPane(NarrowedPane):
         return f"   ↑ {above:,} above" if above else ""
 
     def _show_heading(self) -> None:
-        heading = self._heading()
-        if not heading.is_same(self._heading_shown):
-            self._heading_shown = heading
-            self._heading_line.update(heading)
+        self._heading_line.show(self._heading())
 
     # Keys
 

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from agent_console.domain.approvals import Approval, ApprovalAsked, ApprovalListed, Approving, Rejecting
 from agent_console.domain.errors import ConsoleError
@@ -25,8 +24,9 @@ from agent_console.tui.panes.approvals.looks import pair_text, waits
 from agent_console.tui.panes.approvals.offer import GRACE_SECONDS, NO_CONNECTION, in_grace, may_decide
 from agent_console.tui.panes.approvals.sheet import DIGEST_SHOWN, request_parts
 from agent_console.tui.panes.pane import is_waiting
-from agent_console.tui.panes.stacked import StackedScreen
+from agent_console.tui.panes.panel_screen import PanelScreen, reading_bindings
 from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.request_panel import RequestPanel
 
 MOST = 50
@@ -44,19 +44,17 @@ class Phase(Enum):
     ENDED = auto()
 
 
-class ApprovalBulkScreen(StackedScreen):
+class ApprovalBulkScreen(PanelScreen):
     """Everything that is asked for stands here whole, one below the other, and is read to its end first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "approve", "Approve all", id="bulk.approve"),
         Binding("r", "reject", "Reject all", id="bulk.reject"),
         Binding("escape,q", "close", "Stop or leave", id="bulk.close"),
-        Binding("down,j", "read(1)", "Down", show=False, id="bulk.down"),
-        Binding("up,k", "read(-1)", "Up", show=False, id="bulk.up"),
-        Binding("pagedown,space", "page(1)", "Page down", show=False, id="bulk.page_down"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="bulk.page_up"),
-        Binding("end,G", "last", "Last", show=False, id="bulk.last"),
+        *reading_bindings("bulk"),
     ]
+
+    _panel: RequestPanel
 
     def __init__(
         self, marked: tuple[ApprovalListed, ...], around: Surroundings, after: Callable[[bool], None]
@@ -73,8 +71,8 @@ class ApprovalBulkScreen(StackedScreen):
         self._menu = (False, False)
         self.phase = Phase.READING
         self._panel = RequestPanel(classes="request")
-        self._title = Static(system_text(""), classes="time")
-        self._bar = Static(system_text(""), classes="offer")
+        self._title = ChangingLine(classes="time")
+        self._bar = ChangingLine(classes="offer")
 
     def body(self) -> ComposeResult:
         yield self._title
@@ -125,10 +123,10 @@ class ApprovalBulkScreen(StackedScreen):
             self._show()
 
     def _show(self) -> None:
-        self._title.update(system_text(f"{len(self._marked)} × ", "bold") + pair_text(self._marked[0]))
+        self._title.show(system_text(f"{len(self._marked)} × ", "bold") + pair_text(self._marked[0]))
         self._panel.show(self._sheet())
         told = self._told + system_text("\n") if self._told.plain else self._told
-        self._bar.update(told + self._words())
+        self._bar.show(told + self._words())
         menu = (self._is_open, self._panel.end_seen)
         if menu != self._menu:
             self._menu = menu
@@ -289,13 +287,3 @@ class ApprovalBulkScreen(StackedScreen):
             case Phase.READING | Phase.ASKING | Phase.ENDED:
                 self._after(self.phase is Phase.ENDED)
                 self.dismiss(None)
-
-    def action_read(self, direction: int) -> None:
-        self._panel.scroll_relative(y=direction, animate=False)
-
-    def action_page(self, direction: int) -> None:
-        move = self._panel.scroll_page_down if direction > 0 else self._panel.scroll_page_up
-        move(animate=False)
-
-    def action_last(self) -> None:
-        self._panel.scroll_end(animate=False)

@@ -14,9 +14,8 @@ from agent_console.domain.approvals import (
     ApprovalListed,
     ApprovalQuery,
 )
-from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import ApprovalId
-from agent_console.domain.records import Page, Record, Request
+from agent_console.domain.records import Request
 from agent_console.domain.spans import ago
 from agent_console.domain.states import ApprovalState
 from agent_console.repository.operations import AnyOperation
@@ -159,11 +158,6 @@ class ApprovalsPane(ListPane):
             case "save":
                 # A list is exported by the operation of its kind, which tells only what waits.
                 return self._shows_pending and super().check_action(action, parameters)
-            case "jump":
-                # Imported when it is asked for: the list of panes knows this one.
-                from agent_console.tui.panes.every import KINDS
-
-                return parameters[0] in KINDS and super().check_action(action, parameters)
         return super().check_action(action, parameters)
 
     @property
@@ -197,27 +191,20 @@ class ApprovalsPane(ListPane):
         Where little matches there are many of them; what lies far below is asked for by whoever goes there.
         """
         place: str | None = after
-        await self._fetch_page(place, limit)
+        await super()._fetch(place, limit)
         for _ in range(PAGES_AT_ONCE):
             if (place := self._below(place)) is None:
                 return
-            await self._fetch_page(place, limit)
+            await super()._fetch(place, limit)
 
     def _below(self, place: str | None) -> str | None:
         loaded = self._loaded
         return loaded.joint_below(place, self._fresh.stop) if isinstance(loaded, CursorList) else None
 
-    async def _fetch_page(self, after: str | None, limit: int) -> None:
+    @property
+    def listing(self) -> AnyOperation:
         """What is decided is asked for by an operation of its own."""
-        narrowed = self.narrowed
-        operation: AnyOperation = APPROVALS_LIST if self._shows_pending else APPROVALS_HISTORY
-        try:
-            page: Page[Record] = await self._link.call(operation, self.asked(limit, after))
-        except ConsoleError as error:
-            self._was_refused(error)
-            return
-        if narrowed == self.narrowed:
-            self._take(self._loaded.merged(after, page))
+        return APPROVALS_LIST if self._shows_pending else APPROVALS_HISTORY
 
 
 def together_problem(marked: tuple[ApprovalListed, ...]) -> str | None:

@@ -1,7 +1,6 @@
 """One request as it stands: read to its end, watched while it waits, with a word on who else reads it."""
 
 import secrets
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -9,7 +8,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Static
 
 from agent_console.domain.approvals import Approval, ApprovalAsked, ApprovalListed, Looker, Looking
 from agent_console.domain.errors import ConsoleError, NotFound
@@ -23,10 +21,11 @@ from agent_console.tui.panes.approvals.offer import Offer, Standing, may_decide,
 from agent_console.tui.panes.approvals.sheet import approval_sheet
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.pane import is_waiting
+from agent_console.tui.panes.panel_screen import PanelScreen, reading_bindings
 from agent_console.tui.panes.related import THINGS
-from agent_console.tui.panes.stacked import StackedScreen
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import Refused, ThingWanted
+from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.request_panel import RequestPanel
 
 ITSELF, LOOKING = "itself", "looking"
@@ -35,7 +34,7 @@ NOBODY = "Nobody else is looking."
 GONE_FOR_GOOD = "It no longer exists, or you may no longer read it. This is the last that was known of it."
 
 
-class ApprovalReading(StackedScreen):
+class ApprovalReading(PanelScreen):
     """The time and the offer stay in sight while the request scrolls between them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,13 +44,10 @@ class ApprovalReading(StackedScreen):
             for noun in ("agents", "threads", "runs", "routes")
         ),
         Binding("O", "jump('asked')", "The agent that is asked", id="approval.to_asked", show=False),
-        Binding("down,j", "read('down')", "Down", show=False, id="approval.down"),
-        Binding("up,k", "read('up')", "Up", show=False, id="approval.up"),
-        Binding("pagedown,space", "read('page_down')", "Page down", show=False, id="approval.page_down"),
-        Binding("pageup", "read('page_up')", "Page up", show=False, id="approval.page_up"),
-        Binding("home,g", "read('home')", "First", show=False, id="approval.first"),
-        Binding("end,G", "read('end')", "Last", show=False, id="approval.last"),
+        *reading_bindings("approval"),
     ]
+
+    _panel: RequestPanel
 
     def __init__(self, kind: ListKind, record: ApprovalListed, around: Surroundings) -> None:
         super().__init__(around)
@@ -67,9 +63,8 @@ class ApprovalReading(StackedScreen):
         self._looked_at: datetime | None = None
         self._session = secrets.token_hex(8)
         self._panel = RequestPanel(classes="request")
-        self._time = Static(system_text(""), classes="time")
-        self._bar = Static(system_text("Loading …"), classes="offer")
-        self._painted: dict[Static, Content] = {}
+        self._time = ChangingLine(classes="time")
+        self._bar = ChangingLine(system_text("Loading …"), classes="offer")
         self._menu: tuple[object, ...] = ()
 
     def body(self) -> ComposeResult:
@@ -123,13 +118,12 @@ class ApprovalReading(StackedScreen):
             self._dirty |= seconds_left(self._approval, self.around.clock()) <= 0
 
     def show(self) -> None:
-        """Only lines that read differently are painted again."""
         now, approval = self.around.clock(), self._approval
         if approval is not None:
-            self._paint(self._time, self._time_lines(approval, now))
+            self._time.show(self._time_lines(approval, now))
         offer = self.offer
         told = self._told + system_text("\n") if self._told.plain else self._told
-        self._paint(self._bar, told + offer.words)
+        self._bar.show(told + offer.words)
         menu = (offer.keys, approval is None, self.around.up)
         if menu != self._menu:
             self._menu = menu
@@ -139,12 +133,6 @@ class ApprovalReading(StackedScreen):
         line = time_line(approval, now)
         lookers = lookers_text(self._lookers, now, self._me)
         return line + system_text("\n") + lookers if lookers.plain and waits(approval) else line
-
-    def _paint(self, line: Static, words: Content) -> None:
-        shown = self._painted.get(line)
-        if shown is None or not words.is_same(shown):
-            self._painted[line] = words
-            line.update(words)
 
     def say(self, words: Content) -> None:
         """A sentence above the offer, until there is something else to say."""
@@ -242,25 +230,8 @@ class ApprovalReading(StackedScreen):
     # Where it leads
 
     def _leads_to(self, noun: str) -> str | None:
-        # Imported when it is asked for: the list of panes knows this screen.
-        from agent_console.tui.panes.every import KINDS
-
-        if noun == "asked":
-            return str(self._listed.to_agent_id)
-        return self.kind.leads_to(noun, self._listed) if noun in KINDS else None
+        return str(self._listed.to_agent_id) if noun == "asked" else self.kind.leads_to(noun, self._listed)
 
     def action_jump(self, noun: str) -> None:
         if (thing_id := self._leads_to(noun)) is not None:
             self.post_message(ThingWanted("agents" if noun == "asked" else noun, thing_id))
-
-    def action_read(self, direction: str) -> None:
-        panel = self._panel
-        moves: dict[str, Callable[[], None]] = {
-            "down": lambda: panel.scroll_down(animate=False),
-            "up": lambda: panel.scroll_up(animate=False),
-            "page_down": lambda: panel.scroll_page_down(animate=False),
-            "page_up": lambda: panel.scroll_page_up(animate=False),
-            "home": lambda: panel.scroll_home(animate=False),
-            "end": lambda: panel.scroll_end(animate=False),
-        }
-        moves[direction]()

@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from agent_console.domain.audit_proof import Verified
 from agent_console.domain.audit_trail import LIMIT_MAX, AuditFilter, AuditTail
@@ -17,7 +16,7 @@ from agent_console.domain.permissions import GRANTS
 from agent_console.domain.records import Nothing, Page, Record
 from agent_console.repository.operations.audit_trail import AUDIT_SEAL_STATUS, AUDIT_TAIL, AUDIT_VERIFY
 from agent_console.repository.port import Change, Topic
-from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.agent_text import agent_text
 from agent_console.tui.dialogs.proof_dialog import ProofDialog
 from agent_console.tui.dialogs.trail_export import TrailExport
 from agent_console.tui.loaded import ListSoFar
@@ -31,6 +30,7 @@ from agent_console.tui.panes.list_pane import AHEAD, MORE, ListPane
 from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import Refused
+from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.virtual_table_messages import CursorMoved
 
 KEPT = 2_000
@@ -68,8 +68,7 @@ class AuditPane(ListPane):
         self._may_have_come = False
         self._sealed_when_asked = 0
         self._catching_up = False
-        self._chain_shown: Content = system_text("")
-        self._chain_line = Static(self._chain_shown, classes="heading")
+        self._chain_line = ChangingLine(classes="heading")
         self._filter_line = AuditFilterLine()
 
     def compose(self) -> ComposeResult:
@@ -174,10 +173,7 @@ class AuditPane(ListPane):
         self._show_chain()
 
     def _show_chain(self) -> None:
-        line = chain_line(self.chain, self._clock())
-        if not line.is_same(self._chain_shown):
-            self._chain_shown = line
-            self._chain_line.update(line)
+        self._chain_line.show(chain_line(self.chain, self._clock()))
 
     async def _fetch(self, after: str | None, limit: int) -> None:
         if after is None:

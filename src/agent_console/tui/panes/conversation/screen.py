@@ -6,7 +6,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Static
 
 from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.ids import RunId
@@ -16,7 +15,6 @@ from agent_console.domain.threads import Participant, Thread, ThreadAsked
 from agent_console.repository.operations.threads import THREADS_GET
 from agent_console.repository.port import REFETCH, Change, Topic
 from agent_console.tui.actions import row_actions
-from agent_console.tui.agent_text import system_text
 from agent_console.tui.facts import FactSheet
 from agent_console.tui.link import GONE
 from agent_console.tui.panes.conversation.heading import Status, heading_of, status_line, thread_title
@@ -36,6 +34,7 @@ from agent_console.tui.panes.stacked import StackedScreen
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.subject import Subject
 from agent_console.tui.wanted import ActionWanted, ListWanted, RecordWanted, Refused, ScreenWanted, ThingWanted
+from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.detail import DetailPanel
 from agent_console.tui.widgets.prompt_line import PromptLine
 from agent_console.tui.widgets.tall_list import TallList
@@ -75,11 +74,10 @@ class ConversationScreen(StackedScreen):
         self._participants: tuple[Participant, ...] | None = None
         self._is_gone = False
         self._dirty = True
-        self._heading = Static(system_text(""), classes="heading")
+        self._heading = ChangingLine(classes="heading")
         self.talk = Talk(around, record.id, None if run_id is None else Place(run_id=run_id))
         self._side = DetailPanel(classes="side")
-        self._status = Static(system_text(""), classes="status")
-        self._status_shown = system_text("")
+        self._status = ChangingLine(classes="status")
         self._keys_for: tuple[object, ...] = ()
         self._prompt = PromptLine()
         self.writing = Writing(around, record.id)
@@ -199,7 +197,7 @@ class ConversationScreen(StackedScreen):
             self._side.show(FactSheet((*facts, *participant_sheet(self._participants or ()))))
 
     def _show_heading(self) -> None:
-        self._heading.update(heading_of(self.thread, self._participants))
+        self._heading.show(heading_of(self.thread, self._participants))
 
     @on(Talk.Changed)
     @on(Writing.Changed)
@@ -209,10 +207,7 @@ class ConversationScreen(StackedScreen):
         remark = talk.remark or ("" if writing.is_open else writing.problem)
         live = self.around.up and not self._is_gone and self.thread.archived_at is None
         status = Status(talk.reading.held, talk.is_at_end, live, talk.seen, talk.hits, has_draft, remark)
-        shown = status_line(status)
-        if not shown.is_same(self._status_shown):
-            self._status_shown = shown
-            self._status.update(shown)
+        self._status.show(status_line(status))
         keys = (self._leads_to("agents"), self._leads_to("runs"), has_draft, writing.is_open, talk.hits is None)
         if keys != self._keys_for:
             self._keys_for = keys

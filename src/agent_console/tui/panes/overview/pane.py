@@ -8,8 +8,6 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
-from textual.content import Content
-from textual.widgets import Static
 
 from agent_console.domain.attention import AttentionItem, AttentionQuery
 from agent_console.domain.errors import ConsoleError
@@ -23,6 +21,7 @@ from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.history import SAMPLE_SECONDS, History, Sample
 from agent_console.tui.link import GONE
+from agent_console.tui.panes.list_pane import SIDE_BY_SIDE
 from agent_console.tui.panes.overview import concerns as overview_concerns
 from agent_console.tui.panes.overview import numbers as overview_numbers
 from agent_console.tui.panes.overview.concerns import Concern, Conditions, concerns
@@ -30,17 +29,17 @@ from agent_console.tui.panes.overview.numbers import GRAPH, Number, numbers
 from agent_console.tui.panes.overview.ways import OVERVIEW
 from agent_console.tui.panes.pane import Pane, is_waiting
 from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.rows import ListSource
 from agent_console.tui.widgets.virtual_table import HEADER_HEIGHT, VirtualTable
 from agent_console.tui.widgets.virtual_table_columns import place_columns
 from agent_console.tui.widgets.virtual_table_messages import RowChosen
 
 TOPICS = frozenset({Topic.AGENTS, Topic.JOBS, Topic.RUNS, Topic.APPROVALS, Topic.EVERYTHING})
-SIDE_BY_SIDE = 120
 LOW = 19
-# What the console has above and below every pane: header, line of panes, footer.
-FRAME_LINES = 3
 """On fewer lines the numbers give way to what needs somebody; the rest of them is scrolled to."""
+FRAME_LINES = 3
+"""What the console has above and below every pane: header, line of panes, footer."""
 LOOKING = "looking"
 SAMPLING = "sampling"
 CALM = "Nothing needs you."
@@ -64,8 +63,7 @@ class OverviewPane(Pane):
         self._has_looked = False
         self._concerns: dict[str, Concern] = {}
         self._numbers: dict[str, Number] = {}
-        self._heading_shown: Content = system_text("Needs attention …", "bold")
-        self._heading_line = Static(self._heading_shown, classes="heading")
+        self._heading_line = ChangingLine(system_text("Needs attention …", "bold"), classes="heading")
         loading = system_text("Loading …")
         self.needing = VirtualTable(overview_concerns.COLUMNS, ListSource(), empty=loading, id="needing")
         self.going = VirtualTable(overview_numbers.COLUMNS, ListSource(), empty=loading, id="going")
@@ -200,9 +198,7 @@ class OverviewPane(Pane):
         above = self.needing.scroll_offset.y
         heading = system_text(words, "bold" if found else "bold $text-success")
         heading += system_text(f"   ↑ {above:,} above" if above else "", "$foreground-muted")
-        if not heading.is_same(self._heading_shown):
-            self._heading_shown = heading
-            self._heading_line.update(heading)
+        self._heading_line.show(heading)
 
     # Keys
 

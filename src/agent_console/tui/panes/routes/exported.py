@@ -3,39 +3,28 @@
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agent_console.domain.route_drafts import PolicyText
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Remark
-from agent_console.tui.panes.stacked import StackedScreen
+from agent_console.tui.panes.panel_screen import PanelScreen
 from agent_console.tui.panes.surroundings import Surroundings
-from agent_console.tui.widgets.detail import DetailPanel
 
 HINT = "Only you can read it. Y applies it again, here or in another team; the plan is shown first."
 
 
-class ExportedScreen(StackedScreen):
+class ExportedScreen(PanelScreen):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back", id="exported.close")]
 
     def __init__(self, around: Surroundings, policy: PolicyText, path: Path) -> None:
         super().__init__(around)
         self._policy = policy
         self._path = path
-        self._panel = DetailPanel(classes="whole")
-
-    def body(self) -> ComposeResult:
-        yield self._panel
 
     @property
     def crumb(self) -> str:
         return "Exported"
-
-    def action_close(self) -> None:
-        # A key that was pressed once more before the screen was gone closes nothing else.
-        if self.app.screen is self:
-            self.dismiss(None)
 
     def tick(self) -> None:
         self._panel.show(

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agent_console.domain.errors import ConsoleError
@@ -12,25 +11,21 @@ from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import FactSheet, Heading, Remark, SheetPart
 from agent_console.tui.link import GONE
 from agent_console.tui.panes.pane import is_waiting
+from agent_console.tui.panes.panel_screen import PanelScreen, reading_bindings
 from agent_console.tui.panes.routes.looks import pair_text
 from agent_console.tui.panes.routes.pair import RoutePair
-from agent_console.tui.panes.stacked import StackedScreen
 from agent_console.tui.panes.surroundings import Surroundings
-from agent_console.tui.widgets.detail import DetailPanel
 
 ASKING = "asking"
 
 
-class RouteSheet(StackedScreen):
+class RouteSheet(PanelScreen):
     """Asks in `ask` and tells in `parts`; the last that was told stays when it can't be had again."""
 
     TOPICS: ClassVar[frozenset[Topic]] = frozenset({Topic.ROUTES})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Back", id="sheet.close"),
-        Binding("down,j", "scroll(1)", "Down", show=False, id="sheet.down"),
-        Binding("up,k", "scroll(-1)", "Up", show=False, id="sheet.up"),
-        Binding("pagedown,space", "page(1)", "Page down", show=False, id="sheet.page_down"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="sheet.page_up"),
+        *reading_bindings("sheet"),
     ]
 
     def __init__(self, around: Surroundings, pair: RoutePair) -> None:
@@ -39,10 +34,6 @@ class RouteSheet(StackedScreen):
         self._dirty = True
         self._has_answer = False
         self._problem = ""
-        self._panel = DetailPanel(classes="whole")
-
-    def body(self) -> ComposeResult:
-        yield self._panel
 
     async def ask(self) -> None:
         raise NotImplementedError
@@ -91,14 +82,3 @@ class RouteSheet(StackedScreen):
         else:
             self._problem, self._has_answer = "", True
         self.tick()
-
-    def action_close(self) -> None:
-        # A key that was pressed once more before the screen was gone closes nothing else.
-        if self.app.screen is self:
-            self.dismiss(None)
-
-    def action_scroll(self, by: int) -> None:
-        self._panel.scroll_relative(y=by, animate=False)
-
-    def action_page(self, direction: int) -> None:
-        self.action_scroll(direction * max(1, self._panel.size.height - 1))

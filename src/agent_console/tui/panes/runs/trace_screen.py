@@ -6,7 +6,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Static
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import RunId
@@ -23,6 +22,7 @@ from agent_console.tui.panes.stacked import StackedScreen
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.subject import Subject
 from agent_console.tui.wanted import ActionWanted, Refused, ThingWanted
+from agent_console.tui.widgets.changing_line import ChangingLine
 from agent_console.tui.widgets.rows import ListSource
 from agent_console.tui.widgets.virtual_table import VirtualTable
 from agent_console.tui.widgets.virtual_table_messages import CursorMoved, RowChosen
@@ -47,7 +47,7 @@ class TraceScreen(StackedScreen):
         self._runs: dict[RunId, Run] = {}
         self._dirty = True
         self._table = VirtualTable(COLUMNS, ListSource(), empty=system_text("Loading …"), id="trace")
-        self._heading = Static(system_text(""), classes="heading")
+        self._heading = ChangingLine(classes="heading")
 
     def body(self) -> ComposeResult:
         yield self._heading
@@ -125,7 +125,7 @@ class TraceScreen(StackedScreen):
             self._table.show(ListSource(trace_rows(self._trace.items, self._runs, self.around.clock())))
             if first:
                 self._table.move_to(str(self._of.id))
-            self._heading.update(heading_of(self._trace))
+            self._heading.show(heading_of(self._trace))
 
     # Keys
 
@@ -138,10 +138,8 @@ class TraceScreen(StackedScreen):
         return None if row is None or row.run_id is None else self._runs.get(row.run_id)
 
     def _leads_to(self, noun: str) -> str | None:
-        from agent_console.tui.panes.every import KINDS
-
         row = self._row_at_cursor()
-        if row is None or noun not in KINDS:
+        if row is None:
             return None
         found = {"agents": row.agent_id, "threads": row.thread_id, "approvals": row.approval_id}[noun]
         return None if found is None else str(found)
