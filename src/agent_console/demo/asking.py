@@ -109,11 +109,11 @@ class Asking:
 
     async def _enqueue(self, number: int, task: Task) -> None:
         while True:
-            if await self._is_enqueued(number, task):
+            if await self._tries_to_enqueue(number, task):
                 return
             await asyncio.sleep(self._tempo.after_refusal)
 
-    async def _is_enqueued(self, number: int, task: Task) -> bool:
+    async def _tries_to_enqueue(self, number: int, task: Task) -> bool:
         try:
             if number % LOOKS_EVERY == 0 and await self._is_full():
                 return False

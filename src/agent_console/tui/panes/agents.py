@@ -73,7 +73,7 @@ def agent_facts(agent: Agent, now: datetime) -> FactSheet:
         facts.append(Fact("drained", system_text(f"{ago(agent.drained_at, now)} ago: ") + reason))
     facts += [
         *([Fact("lifecycle", system_text(agent.lifecycle.name.lower()))] if agent.lifecycle else []),
-        Fact("last seen", system_text(f"{ago(agent.last_heartbeat_at, now)}")),
+        Fact("last seen", system_text(ago(agent.last_heartbeat_at, now))),
         Fact("up for", system_text("-" if agent.uptime_seconds is None else span(agent.uptime_seconds))),
         Fact("load", agent_text(load_of(agent), limit=300)),
         Fact("holds", system_text(holdings_of(agent))),

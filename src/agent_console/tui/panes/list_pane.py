@@ -17,10 +17,10 @@ from agent_console.repository.port import Change, Topic
 from agent_console.tui.actions import Action, list_actions, row_actions
 from agent_console.tui.agent_text import agent_block, system_text
 from agent_console.tui.facts import FactSheet
-from agent_console.tui.link import GONE, LinkState
+from agent_console.tui.link import GONE
 from agent_console.tui.loaded import ListSoFar, LoadedRows
 from agent_console.tui.panes.list_kind import ListKind
-from agent_console.tui.panes.narrowed_pane import NO_CONNECTION, NarrowedPane
+from agent_console.tui.panes.narrowed_pane import NarrowedPane
 from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.related import related_bindings
 from agent_console.tui.panes.surroundings import Surroundings
@@ -333,11 +333,9 @@ class ListPane(NarrowedPane):
         self.refetch()
 
     def action_next_group(self) -> None:
-        if self._link.status.state is not LinkState.UP:
-            self.notify(system_text(NO_CONNECTION).plain, severity="warning", markup=False)
-            return
-        self._group = (self._group + 1) % len(self.kind.groups)
-        self.begin_anew()
+        if self.can_begin_anew():
+            self._group = (self._group + 1) % len(self.kind.groups)
+            self.begin_anew()
 
     def begin_anew(self) -> None:
         """Another list of the same kind: nothing of it is known yet."""

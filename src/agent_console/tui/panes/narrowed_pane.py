@@ -103,21 +103,21 @@ class NarrowedPane(Pane):
 
     def narrow_to(self, text: str) -> None:
         """Filter by this text, which is known to be readable; nothing is everything."""
-        if text == self._filter_text:
-            return
-        if not self.around.up:
-            self.notify(system_text(NO_CONNECTION).plain, severity="warning", markup=False)
-            return
-        self._filter_text = text
-        self.begin_anew()
-        self.refresh_bindings()
+        if text != self._filter_text and self.can_begin_anew():
+            self._filter_text = text
+            self.begin_anew()
+            self.refresh_bindings()
 
     def read_from(self, order: ListOrder | None) -> None:
+        if self.can_begin_anew():
+            self._order = order
+            self.begin_anew()
+
+    def can_begin_anew(self) -> bool:
+        """Not while nobody answers: what is shown would be gone, and nothing would come instead."""
         if not self.around.up:
-            self.notify(system_text(NO_CONNECTION).plain, severity="warning", markup=False)
-            return
-        self._order = order
-        self.begin_anew()
+            self.notify(NO_CONNECTION, severity="warning", markup=False)
+        return self.around.up
 
     # What it looks like
 

@@ -324,11 +324,9 @@ class AuditPane(ListPane):
 
     def search(self, wanted: AuditFilter) -> None:
         """Show only what matches, from the newest on."""
-        if not self.around.up:
-            self.notify("There is no connection; the list stays as it is.", severity="warning", markup=False)
-            return
-        self._typed, self._group = wanted, 0
-        self.begin_anew()
+        if self.can_begin_anew():
+            self._typed, self._group = wanted, 0
+            self.begin_anew()
 
     def begin_anew(self) -> None:
         self.pause, self._catching_up = None, False

@@ -6,17 +6,14 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from agent_console.domain.errors import ConsoleError
-from agent_console.domain.records import Record
 from agent_console.domain.routes import RouteQuery
 from agent_console.domain.runs import Run
 from agent_console.domain.threads import ThreadAsked
 from agent_console.repository.operations.routes import ROUTES_LIST
 from agent_console.repository.operations.threads import THREADS_GET
 from agent_console.tui.panes.detail_screen import DetailScreen
-from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.runs.trace_screen import TraceScreen
-from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import RecordWanted, Refused, ScreenWanted
 
 MESSAGES = "messages"
@@ -29,19 +26,19 @@ class RunScreen(DetailScreen):
         Binding("m", "messages", "What it said", id="run.messages"),
     ]
 
-    def __init__(self, kind: ListKind, record: Record, around: Surroundings) -> None:
-        super().__init__(kind, record, around)
-        if not isinstance(record, Run):
-            raise TypeError(f"{type(record).__name__} is no run")
-        self._run_shown = record
+    @property
+    def run_shown(self) -> Run:
+        if not isinstance(self._record, Run):
+            raise TypeError(f"{type(self._record).__name__} is no run")
+        return self._record
 
     @property
     def crumb(self) -> str:
-        return f"Run of {self._run_shown.target or self._run_shown.id}"
+        return f"Run of {self.run_shown.target or self.run_shown.id}"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "jump" and parameters[0] == "routes":
-            return self._run_shown.route_version is not None and self._run_shown.requested_by_agent_id is not None
+            return self.run_shown.route_version is not None and self.run_shown.requested_by_agent_id is not None
         return super().check_action(action, parameters)
 
     def action_jump(self, noun: str) -> None:
@@ -55,7 +52,7 @@ class RunScreen(DetailScreen):
         """A run knows between whom its route leads, and not its id: that may have been made anew since."""
         from agent_console.tui.panes.every import KINDS
 
-        run = self._run_shown
+        run = self.run_shown
         pair = RouteQuery(from_agent=str(run.requested_by_agent_id), to_agent=str(run.target_agent_id), limit=1)
         try:
             page = await self.around.link.call(ROUTES_LIST, pair)
@@ -68,7 +65,7 @@ class RunScreen(DetailScreen):
             self.notify("The route that let it through is gone.", severity="warning", markup=False)
 
     def action_tree(self) -> None:
-        self.post_message(ScreenWanted(TraceScreen(self._run_shown, self.around)))
+        self.post_message(ScreenWanted(TraceScreen(self.run_shown, self.around)))
 
     def action_messages(self) -> None:
         if not is_waiting(self, MESSAGES):
@@ -79,7 +76,7 @@ class RunScreen(DetailScreen):
         from agent_console.tui.panes.conversation.screen import ConversationScreen
         from agent_console.tui.panes.threads import THREADS
 
-        run = self._run_shown
+        run = self.run_shown
         try:
             thread = await self.around.link.call(THREADS_GET, ThreadAsked(thread_id=run.thread_id))
         except ConsoleError as error:
