@@ -172,19 +172,6 @@ async def test_the_cursor_is_painted_before_anybody_is_told_of_it() -> None:
         assert app.moves() == [("job_2", None)]
 
 
-async def test_a_new_sort_paints_the_header_alone() -> None:
-    app = JobList(jobs(*range(100)))
-    async with app.run_test(size=SCREEN) as pilot:
-        await pilot.pause()
-        app.table.forget_paints()
-
-        app.table.sort = ("age", True)
-        await pilot.pause()
-
-        assert app.table.rendered == [0]
-        assert app.table.lines()[0].endswith("Age ▼")
-
-
 async def test_painting_only_changes_gives_the_same_screen_as_painting_all() -> None:
     app = JobList(jobs(*range(40)))
     chance = random.Random(3)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -53,7 +53,6 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "virtual-table--header",
         "virtual-table--row",
-        "virtual-table--odd-row",
         "virtual-table--marked",
         "virtual-table--cursor",
         "virtual-table--stale",
@@ -91,9 +90,6 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
     stale: reactive[bool] = reactive(False)
     """The rows are the last known ones, not the current ones: all of them are dimmed."""
 
-    sort: reactive[tuple[str, bool] | None] = reactive(None, repaint=False)
-    """The key of the column the source is sorted by, and whether it is descending."""
-
     empty: reactive[Content] = reactive(Content.empty, repaint=False)
     """What stands in the middle when there are no rows."""
 
@@ -103,11 +99,9 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
         source: RowSource,
         *,
         empty: Content,
-        name: str | None = None,
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+        super().__init__(id=id)
         self._columns = tuple(columns)
         self._placed: tuple[PlacedColumn, ...] = ()
         self._placed_width = -1
@@ -117,7 +111,6 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
         self._marks: frozenset[str] = frozenset()
         self._near_end_told = False
         self._painted = PaintedLines(HEADER_HEIGHT)
-        self._zebra: bool | None = None
         self._has_moved = False
         self.set_reactive(VirtualTable.empty, empty)
         self.set_reactive(VirtualTable.virtual_size, self._wanted_virtual_size())
@@ -245,13 +238,6 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
                 self._put_cursor(self._window.row_inside(self._cursor_index))
             self._settle()
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._zebra = None
-
-    def watch_sort(self) -> None:
-        self.refresh(Region(0, 0, self.scrollable_size.width, HEADER_HEIGHT))
-
     def watch_empty(self) -> None:
         self._paint_changes()
 
@@ -259,7 +245,7 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
         width, _ = size = self.scrollable_size
         if y < HEADER_HEIGHT:
             style = self.get_visual_style("virtual-table--header")
-            return paint(header_text(self._columns_at(width), self.sort), style, width)
+            return paint(header_text(self._columns_at(width)), style, width)
         body_line = y - HEADER_HEIGHT
         _, line = next(self._lines(self._window_in(size), (body_line,)))
         self._painted.painted(body_line, line)
@@ -371,20 +357,7 @@ class VirtualTable(DoesKeysAtOnce, ScrollView, can_focus=True, inherit_bindings=
 
     def _row_line(self, index: int) -> Line:
         row = self._source.row_at(index)
-        return Line(
-            row,
-            cursor=index == self._cursor_index,
-            marked=row.id in self._marks,
-            odd=index % 2 == 1 and self._has_zebra,
-        )
-
-    @property
-    def _has_zebra(self) -> bool:
-        """Without a style for odd rows a line that only changed its parity has not changed."""
-        if self._zebra is None:
-            plain = self.get_visual_style("virtual-table--row")
-            self._zebra = self.get_visual_style("virtual-table--row", "virtual-table--odd-row") != plain
-        return self._zebra
+        return Line(row, cursor=index == self._cursor_index, marked=row.id in self._marks)
 
     def _paint_changes(self, lines: Sequence[int] | None = None) -> Window:
         """Asks for what differs from what is painted, of these lines or of all in the window."""

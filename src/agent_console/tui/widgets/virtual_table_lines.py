@@ -19,8 +19,6 @@ from agent_console.tui.widgets.virtual_table_columns import GAP, GUTTER, PlacedC
 
 CURSOR_GLYPH = "▸"
 MARK_GLYPH = "●"
-ASCENDING_GLYPH = "▲"
-DESCENDING_GLYPH = "▼"
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories that break a line, or whose width no two terminals agree on."""
@@ -34,7 +32,6 @@ class Line:
     notice: Content | None = None
     cursor: bool = False
     marked: bool = False
-    odd: bool = False
 
     def is_of(self, other: Line) -> bool:
         """Whether both are of the same thing of the fleet."""
@@ -44,7 +41,7 @@ class Line:
         """Everything but the cells. Content's own == ignores style, so it's never used on a line."""
         return (
             (self.row is None) == (other.row is None)
-            and (self.cursor, self.marked, self.odd) == (other.cursor, other.marked, other.odd)
+            and (self.cursor, self.marked) == (other.cursor, other.marked)
             and _same(self.notice, other.notice)
         )
 
@@ -69,7 +66,6 @@ def component_classes(line: Line, stale: bool) -> tuple[str, ...]:
         return ("virtual-table--empty",)
     states = {
         "virtual-table--row": True,
-        "virtual-table--odd-row": line.odd,
         "virtual-table--marked": line.marked,
         "virtual-table--cursor": line.cursor,
         "virtual-table--stale": stale,
@@ -83,19 +79,9 @@ def row_text(line: Line, row: Row, columns: Sequence[PlacedColumn]) -> Content:
     return _join(glyphs, cells)
 
 
-def header_text(columns: Sequence[PlacedColumn], sort: tuple[str, bool] | None) -> Content:
-    return _join("", (_title(placed, sort) for placed in columns))
-
-
-def _title(placed: PlacedColumn, sort: tuple[str, bool] | None) -> Content:
-    column = placed.column
-    title = Content(column.title)
-    if sort is None or sort[0] != column.key:
-        return fit(title, placed.width, column.align)
-    arrow = DESCENDING_GLYPH if sort[1] else ASCENDING_GLYPH
-    # The title gives way to the arrow: which way a list is sorted must never be cut off.
-    shown = title.truncate(max(0, placed.width - 2), ellipsis=True)
-    return fit(Content(f"{shown.plain} {arrow}".strip()), placed.width, column.align)
+def header_text(columns: Sequence[PlacedColumn]) -> Content:
+    titles = (fit(Content(placed.column.title), placed.width, placed.column.align) for placed in columns)
+    return _join("", titles)
 
 
 def _join(glyphs: str, cells: Iterable[Content]) -> Content:
