@@ -50,8 +50,7 @@ def opened(words: str, *keys: str, then: str = "") -> Story:
         await desk.opens(words)
         await press(desk.pilot, *keys)
         await desk.sees(then)
-        for field in desk.app.screen.query(Input):
-            field.cursor_blink = False
+        if desk.app.screen.query(Input):
             await until(lambda: desk.app.focused is not None, "the cursor in the field")
 
     return story

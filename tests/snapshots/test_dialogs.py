@@ -24,8 +24,6 @@ async def choose(app: ConsoleApp, pilot: Pilot[None], operation: str, key: str =
     menu.highlighted = menu.get_option_index(operation)
     await pilot.press("enter")
     await until_on(app, OperationForm)
-    for field in app.screen.query(Input):
-        field.cursor_blink = False
 
 
 @pytest.mark.sizes(NARROW, USUAL, WIDE)

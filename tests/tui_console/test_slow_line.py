@@ -7,13 +7,28 @@ from dataclasses import dataclass
 from typing import Self
 
 import pytest
+from textual.widgets import Input
 
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change, Repository, Topic
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.app import STEP_SECONDS
+from agent_console.tui.dialogs.action_menu import ActionMenu
+from agent_console.tui.dialogs.operation_form import OperationForm
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import ADMIN, Say, console, header_text, list_of, loaded, press, row_ids, until
+from tests.tui_console.stage import (
+    ADMIN,
+    Say,
+    console,
+    directly,
+    header_text,
+    list_of,
+    loaded,
+    press,
+    row_ids,
+    until,
+    until_on,
+)
 
 
 @dataclass
@@ -60,3 +75,18 @@ async def test_a_restless_fleet_on_a_slow_line(fleet: Fleet) -> None:
 
         await until(lambda: len(row_ids(list_of(app))) == known + 3, "the new jobs")
         await until(lambda: "Offline" in header_text(app), "the pool")
+
+
+async def test_nothing_blinks_in_a_form(fleet: Fleet) -> None:
+    app = console(directly(fleet.working), start="jobs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "n")
+        await until_on(app, ActionMenu)
+        await press(pilot, "enter")
+        await until_on(app, OperationForm)
+
+        fields = app.screen.query(Input)
+
+        assert fields
+        assert not any(field.cursor_blink for field in fields)

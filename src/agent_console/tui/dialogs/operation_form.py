@@ -21,6 +21,7 @@ from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.dialogs.form_fields import FormField, request_from
 from agent_console.tui.link import Link
+from agent_console.tui.widgets.still_input import StillInput
 
 ONCE = "idempotency_key"
 
@@ -90,7 +91,7 @@ class OperationForm(Dialog[BaseModel | None]):
                 for field in self._fields:
                     with Vertical(classes="field"):
                         yield Static(_label(field), classes="label")
-                        yield Input(value=field.default, id=f"field-{field.name}", compact=True)
+                        yield StillInput(value=field.default, id=f"field-{field.name}", compact=True)
                         yield Static(system_text(""), id=f"problem-{field.name}", classes="problem")
             yield self._do_it_here()
             yield Static(system_text(""), id="refusal", classes="problem")

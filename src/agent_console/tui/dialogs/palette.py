@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.commands import Command, fuzzy
 from agent_console.tui.dialogs.dialog import Dialog
+from agent_console.tui.widgets.still_input import StillInput
 
 NAME_CELLS = 28
 
@@ -41,9 +42,7 @@ class Palette(Dialog[Command | None]):
         super().__init__()
         self._commands = tuple(commands)
         self._found = fuzzy(self._commands, "")
-        self._input = Input(compact=True, max_length=100)
-        # A cursor that blinks is sent again and again for nothing.
-        self._input.cursor_blink = False
+        self._input = StillInput(compact=True, max_length=100)
         self._list = OptionList(classes="scrolls")
         # The line keeps the keys.
         self._list.can_focus = False

@@ -18,6 +18,7 @@ from agent_console.repository.operations import ME
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.places import OWN_TOKEN, KnownPlace, PlaceChosen
+from agent_console.tui.widgets.still_input import StillInput
 
 PATIENCE_SECONDS = 5.0
 NAME_SHOWN = 24
@@ -50,7 +51,7 @@ class ProfilesDialog(Dialog[PlaceChosen | None]):
         self._here = here
         self._told = {place.name: _first_words(place, here) for place in known}
         self._list = OptionList(*(Option(self._line(place), id=place.name) for place in known), classes="scrolls")
-        self._team = Input(placeholder="short name of the team", compact=True, max_length=TEAM_MOST)
+        self._team = StillInput(placeholder="short name of the team", compact=True, max_length=TEAM_MOST)
         self._words = Static(system_text(""), classes="problem")
 
     def compose(self) -> ComposeResult:

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.commands import Command, UnknownCommand, command_in, completions
 from agent_console.tui.widgets.completing import Completing, TypedBefore
+from agent_console.tui.widgets.still_input import StillInput
 
 LINE_MOST = 1_000
 OFFERED_AT_MOST = 30
@@ -43,9 +44,7 @@ class CommandScreen(ModalScreen[str | None]):
         self._before = before
         self._completing: Completing | None = None
         self._offered = Static(system_text(""), classes="offered")
-        self._input = Input(text, compact=True, max_length=LINE_MOST)
-        # A cursor that blinks is sent again and again for nothing.
-        self._input.cursor_blink = False
+        self._input = StillInput(text, compact=True, max_length=LINE_MOST)
 
     def compose(self) -> ComposeResult:
         with Vertical():

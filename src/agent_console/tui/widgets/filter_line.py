@@ -72,8 +72,6 @@ class FilterLine(Vertical):
         self._question = Static(system_text(""), classes="question")
         self._pasted: PastedLine.Told | None = None
         self._input = PastedLine(compact=True, max_length=FILTER_LENGTH)
-        # A cursor that blinks is sent again and again for nothing.
-        self._input.cursor_blink = False
 
     def compose(self) -> ComposeResult:
         yield self._offered

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.closing import ClosesItself
 from agent_console.tui.key_words import words_of
+from agent_console.tui.widgets.still_input import StillInput
 
 SHOWN = {
     "question_mark": "?",
@@ -115,9 +116,7 @@ class HelpScreen(ClosesItself[None]):
         self._keys = keys
         self._problems = problems
         self._lines = Static(key_lines(keys, ""))
-        self._input = Input(compact=True, max_length=60)
-        # A cursor that blinks is sent again and again for nothing.
-        self._input.cursor_blink = False
+        self._input = StillInput(compact=True, max_length=60)
         self._input.display = False
 
     @classmethod

@@ -2,7 +2,8 @@
 
 from textual import events
 from textual.message import Message
-from textual.widgets import Input
+
+from agent_console.tui.widgets.still_input import StillInput
 
 
 def pasted_lines(text: str) -> tuple[str, ...]:
@@ -10,7 +11,7 @@ def pasted_lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-class PastedLine(Input):
+class PastedLine(StillInput):
     """Several lines become one, joined by blanks where it `joins` and they fit; else the first of them is kept.
 
     A line that is too long is not taken at all: cut off, it would ask for something else. Whatever was not taken

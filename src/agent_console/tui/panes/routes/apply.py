@@ -22,6 +22,7 @@ from agent_console.tui.panes.routes.files import UNCHANGED, read_policy_file
 from agent_console.tui.panes.routes.form import NO_CONNECTION, NO_REASON, RouteForm
 from agent_console.tui.panes.routes.plan import plan_sheet, refusal_sheet
 from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.widgets.still_input import StillInput
 from agent_console.tui.widgets.ticks import TickBox
 
 ASKING = "asking"
@@ -36,9 +37,9 @@ class ApplyScreen(RouteForm):
     def __init__(self, around: Surroundings, path: str = "") -> None:
         super().__init__(around)
         self._planned: tuple[PolicyApplication, PolicyPlan] | None = None
-        self._path = Input(value=path, id="path", compact=True)
+        self._path = StillInput(value=path, id="path", compact=True)
         self._missing = TickBox(system_text(MISSING), value=True, compact=True, id="missing")
-        self._reason = Input(id="reason", compact=True, max_length=500)
+        self._reason = StillInput(id="reason", compact=True, max_length=500)
         self._see = DoIt("see what it would change; nothing is changed yet", danger=False)
         self._apply = DoIt("apply just this plan", danger=True)
 

@@ -12,6 +12,7 @@ from agent_console.domain.safe_text import safe_text
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.panes.routes.choice import PolicyChoice
 from agent_console.tui.panes.routes.draft import Draft
+from agent_console.tui.widgets.still_input import StillInput
 
 REASON_LONGEST = 500
 
@@ -24,8 +25,8 @@ class RouteFields(Vertical):
         super().__init__(classes="route-fields")
         self._first_notes = ""
         self._choice = PolicyChoice()
-        self._notes = Input(id="notes", compact=True, max_length=NOTES_LONGEST)
-        self._reason = Input(id="reason", compact=True, max_length=REASON_LONGEST)
+        self._notes = StillInput(id="notes", compact=True, max_length=NOTES_LONGEST)
+        self._reason = StillInput(id="reason", compact=True, max_length=REASON_LONGEST)
 
     def compose(self) -> ComposeResult:
         for label, field in (("policy", self._choice), ("notes", self._notes), ("reason *", self._reason)):
