@@ -5,7 +5,7 @@ from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.records import Page
 from agent_console.domain.runs import Run
 from agent_console.domain.states import RunStatus
-from agent_console.tui.panes.runs.so_far import RunsSoFar
+from agent_console.tui.seq_list import SeqList
 from tests.support.fleet import AT
 
 
@@ -44,12 +44,12 @@ def page(*seqs: int, goes_on_at: int | None = None) -> Page[Run]:
     return Page[Run](items=tuple(map(run, seqs)), next=None if goes_on_at is None else str(goes_on_at))
 
 
-def seqs(runs: RunsSoFar) -> list[int]:
+def seqs(runs: SeqList[Run]) -> list[int]:
     return [one.seq for one in runs.records]
 
 
 def test_an_empty_page_goes_on_where_it_ended() -> None:
-    first = RunsSoFar().merged(None, page(90, 80, goes_on_at=80))
+    first = SeqList[Run]().merged(None, page(90, 80, goes_on_at=80))
     walked = first.merged("80", page(goes_on_at=50))
     whole = walked.merged("50", page(40))
 
@@ -58,7 +58,7 @@ def test_an_empty_page_goes_on_where_it_ended() -> None:
 
 
 def test_a_page_fetched_again_replaces_the_stretch_it_covers() -> None:
-    known = RunsSoFar((run(90), run(80), run(70), run(60)), complete=True)
+    known = SeqList[Run]((run(90), run(80), run(70), run(60)), complete=True)
 
     fresh = known.merged("90", page(75, goes_on_at=70))
 
@@ -67,7 +67,7 @@ def test_a_page_fetched_again_replaces_the_stretch_it_covers() -> None:
 
 
 def test_what_does_not_reach_what_was_known_begins_the_list_anew() -> None:
-    known = RunsSoFar((run(20), run(10)), complete=True)
+    known = SeqList[Run]((run(20), run(10)), complete=True)
 
     fresh = known.merged(None, page(90, 80, goes_on_at=80))
 

@@ -22,7 +22,7 @@ from agent_console.tui.panes.audit.trails import trail_of
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.panes.runs.looks import run_status
 from agent_console.tui.panes.runs.screen import RunScreen
-from agent_console.tui.panes.runs.so_far import RunsSoFar
+from agent_console.tui.seq_list import SeqList
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 COLUMNS = (
@@ -136,7 +136,7 @@ RUNS = ListKind(
         "runs": lambda run: run.parent_run_id,
     },
     screen=RunScreen,
-    so_far=RunsSoFar,
+    so_far=SeqList[Run],
 )
 
 
