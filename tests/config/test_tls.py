@@ -47,7 +47,7 @@ def test_one_file_without_the_other_is_refused_before_anything_starts(given: str
     settings = load({"dsn": "postgresql://db/fleet", given: "/etc/server.pem"})
 
     with pytest.raises(ConfigError) as refused:
-        run_server(settings, host="127.0.0.1", port=0, plain_http=False, with_parent=False, access_log=False)
+        run_server(settings, host="127.0.0.1", port=0, plain_http=False, access_log=False)
 
     assert refused.value.message == said
 

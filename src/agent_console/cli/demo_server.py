@@ -22,6 +22,7 @@ from agent_console.cli.reading_code import reading_code
 from agent_console.domain.errors import ConsoleError, JSONValue
 
 if TYPE_CHECKING:
+    from agent_console.cli.opening import LocalDatabase
     from agent_console.database.embedded import EmbeddedServer
 
 TOKEN_FILE = "demo.token"
@@ -34,10 +35,9 @@ REMEMBER = "remember"
 
 @dataclass(frozen=True)
 class Ground:
-    """A database that is up to date and has a team in it, and the token of its administrator."""
+    """A database with a team in it, and the token of its administrator."""
 
-    administration: str
-    working: str
+    database: "LocalDatabase"
     token: str
 
 
@@ -65,7 +65,7 @@ def _serve(folder: Path) -> None:
                 import_module("agent_console.database.migrate")
             ground = starting.result()
         serve(
-            ground.working,
+            ground.database.working,
             listen_dsn=None,
             host="127.0.0.1",
             port=0,
@@ -89,21 +89,15 @@ def _attentive() -> Iterator[None]:
 def _prepared(running: "AbstractContextManager[EmbeddedServer]", folder: Path, leaving: ExitStack) -> Ground:
     server = leaving.enter_context(running)
     _say("Bringing the database up to date …")
-    from agent_console.cli.opening import use_key_file
+    from agent_console.cli.opening import brought_up_to_date
     from agent_console.database.demo_history import ensure_demo_team
     from agent_console.database.operator_token import demo_token
-    from agent_console.database.roles import APP, with_role
-    from agent_console.database.up_to_date import bring_up_to_date
-    from agent_console.repository.postgres.registry.credentials_at_rest import ensure_key_file
 
-    administration = server.dsn()
-    bring_up_to_date(administration)
-    ensure_demo_team(administration)
-    token = demo_token(administration, folder / TOKEN_FILE)
-    # Credentials of connectors are sealed with a key that lives beside the database, never in it.
-    use_key_file(str(ensure_key_file(folder / "server.key")))
+    database = brought_up_to_date(server, folder)
+    ensure_demo_team(database.administration)
+    token = demo_token(database.administration, folder / TOKEN_FILE)
     _say("Starting the server …")
-    return Ground(administration, with_role(administration, APP), token)
+    return Ground(database, token)
 
 
 def _do_as_asked(ground: Ground, stop: Callable[[], None]) -> None:
@@ -123,7 +117,7 @@ def _remember(ground: Ground) -> None:
 
     # A demo without a past is still a demo; whatever is wrong with the database the console tells.
     with suppress(ConsoleError):
-        remember(ground.administration, datetime.now(UTC))
+        remember(ground.database.administration, datetime.now(UTC))
     _tell(REMEMBERED, None)
 
 

@@ -180,21 +180,19 @@ def serve(
     ] = None,
     tls_key: Annotated[str | None, typer.Option(help="The certificate's private key.", metavar="FILE")] = None,
     access_log: Annotated[
-        bool | None,
+        bool,
         typer.Option(
             "--access-log/--no-access-log",
             help="A line of JSON on standard error for each request; on unless said.",
+            show_default=False,
         ),
-    ] = None,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
+    ] = True,
 ) -> None:
     """Serve the HTTP API for consoles and agents. Its address is printed when it can be used."""
     from agent_console.cli.serving import run_server
 
     _Given.options |= {"tls_cert": tls_cert, "tls_key": tls_key}
-    # Whoever starts it for itself reads what it says only when it ends.
-    logged = not with_parent if access_log is None else access_log
-    run_server(load(), host=host, port=port, plain_http=plain_http, with_parent=with_parent, access_log=logged)
+    run_server(load(), host=host, port=port, plain_http=plain_http, access_log=access_log)
 
 
 @database_app.command("migrate", epilog=epilog("db migrate"))

@@ -30,12 +30,25 @@ _own_key_files: set[str] = set()
 
 @dataclass(frozen=True)
 class LocalDatabase:
-    """An embedded database that is up, migrated and has somebody in it."""
+    """An embedded database that is up and migrated."""
 
     administration: str
     """For migrating: the cluster's own superuser."""
     working: str
     """For everything else: a session with no more rights than the app role has."""
+
+
+def brought_up_to_date(server: "EmbeddedServer", folder: Path) -> LocalDatabase:
+    """What every database of ours needs before anybody works on it."""
+    from agent_console.database.roles import APP, with_role
+    from agent_console.database.up_to_date import bring_up_to_date
+    from agent_console.repository.postgres.registry.credentials_at_rest import ensure_key_file
+
+    administration = server.dsn()
+    bring_up_to_date(administration)
+    # Credentials of connectors are sealed with a key that lives beside the database, never in it.
+    use_key_file(str(ensure_key_file(folder / "server.key")))
+    return LocalDatabase(administration, with_role(administration, APP))
 
 
 def refuse_read_only(settings: Settings) -> None:
@@ -127,20 +140,13 @@ async def local_database(folder: Path, say: Say) -> AsyncIterator[LocalDatabase]
     """The embedded PostgreSQL in this folder, migrated."""
     await imported("agent_console.database.embedded", "agent_console.database.up_to_date")
     from agent_console.database.embedded import embedded_postgres
-    from agent_console.database.roles import APP, with_role
-    from agent_console.database.up_to_date import bring_up_to_date
-    from agent_console.repository.postgres.registry.credentials_at_rest import ensure_key_file
 
     say("Starting PostgreSQL …")
     holding = embedded_postgres(folder, say=say)
     server: EmbeddedServer = await _entered(holding)
     try:
         say("Bringing the database up to date …")
-        administration = server.dsn()
-        await asyncio.to_thread(bring_up_to_date, administration)
-        # Credentials of connectors are sealed with a key that lives beside the database, never in it.
-        use_key_file(str(ensure_key_file(folder / "server.key")))
-        yield LocalDatabase(administration, with_role(administration, APP))
+        yield await asyncio.to_thread(brought_up_to_date, server, folder)
     finally:
         say("Stopping …")
         await asyncio.to_thread(holding.__exit__, None, None, None)

@@ -1,12 +1,12 @@
 """`serve`: the HTTP server on the profile's database."""
 
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from agent_console.cli.installed import server_installed
+from agent_console.cli.opening import brought_up_to_date
 from agent_console.cli.output import narrate
 from agent_console.config import Embedded, Settings
 from agent_console.domain.errors import ConfigError
@@ -22,16 +22,11 @@ def database_of(settings: Settings) -> Iterator[tuple[str, str | None]]:
     if isinstance(profile.target, Embedded):
         from agent_console.database.embedded import embedded_postgres
         from agent_console.database.first_team import ensure_team
-        from agent_console.database.roles import APP, with_role
-        from agent_console.database.up_to_date import bring_up_to_date
-        from agent_console.repository.postgres.registry.credentials_at_rest import ensure_key_file
 
         with embedded_postgres(profile.target.data_folder, say=narrate) as server:
-            bring_up_to_date(server.dsn())
-            ensure_team(server.dsn())
-            key_file = ensure_key_file(profile.target.data_folder / "server.key")
-            os.environ.setdefault("AGENT_CONSOLE_SERVER_KEY_FILE", str(key_file))
-            yield with_role(server.dsn(), APP), None
+            database = brought_up_to_date(server, profile.target.data_folder)
+            ensure_team(database.administration)
+            yield database.working, None
         return
     connection = profile.connection()
     if connection is None:
@@ -43,13 +38,11 @@ def database_of(settings: Settings) -> Iterator[tuple[str, str | None]]:
     yield connection.dsn.get_secret_value(), listen.get_secret_value() if listen else None
 
 
-def run_server(
-    settings: Settings, *, host: str, port: int, plain_http: bool, with_parent: bool, access_log: bool
-) -> None:
+def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, access_log: bool) -> None:
     with server_installed():
         from agent_console.server.allowed import Allowed
         from agent_console.server.event_log import events_told
-        from agent_console.server.listening import serve, stop_with_parent
+        from agent_console.server.listening import serve
         from agent_console.server.log_writer import written_to
 
     def announce(address: str) -> None:
@@ -60,8 +53,7 @@ def run_server(
     with (
         database_of(settings) as (dsn, listen_dsn),
         written_to(sys.stderr.fileno()) as write,
-        # Whoever starts it for itself shows what it said to a person.
-        nullcontext() if with_parent else events_told(write),
+        events_told(write),
     ):
         serve(
             dsn,
@@ -71,7 +63,6 @@ def run_server(
             plain_http=plain_http,
             trusted_proxies=settings.trusted_proxies,
             announce=announce,
-            stopped_by=stop_with_parent if with_parent else None,
             tls=tls,
             allowed=Allowed(settings.requests_per_minute, settings.address_requests_per_minute),
             access_log=write if access_log else None,

@@ -3,12 +3,9 @@
 import asyncio
 import errno
 import ipaddress
-import os
 import signal
 import socket
 import ssl
-import sys
-import threading
 from collections.abc import Callable, Sequence
 
 import uvicorn
@@ -76,17 +73,6 @@ def often_heard(listening: socket.socket) -> list[socket.socket]:
 def address_of(listening: socket.socket, scheme: str = "http") -> str:
     host, port = listening.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def stop_with_parent(stop: Callable[[], None]) -> None:
-    """End when the program that started us is gone, however it went: its end of the pipe closes then."""
-
-    def watch() -> None:
-        while os.read(sys.stdin.fileno(), 4096):
-            pass
-        stop()
-
-    threading.Thread(target=watch, daemon=True, name="parent-watch").start()
 
 
 def http_config(app: FastAPI, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
