@@ -27,7 +27,7 @@ SEEN = {
 }
 PROCESSES = {
     "console": "agent-console demo",
-    "server, with initdb": "-m agent_console.cli.demo_server",
+    "server, with initdb": "-m agent_console.cli.demo.server",
     "agents": "-m agent_console.demo",
 }
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -85,9 +85,9 @@ def test_a_command_of_our_own_reads_no_operations(tmp_path: Path) -> None:
 
 
 def test_the_console_of_the_demo_leaves_the_database_to_its_server(tmp_path: Path) -> None:
-    found = modules_after(tmp_path, "import agent_console.cli.demo, agent_console.cli.demo_serving")
+    found = modules_after(tmp_path, "import agent_console.cli.demo.opening, agent_console.cli.demo.server_process")
 
-    assert "agent_console.cli.demo_agents" in found
+    assert "agent_console.cli.demo.agents_process" in found
     assert not found & {"sqlalchemy", "psycopg", "alembic", "fastapi", "agent_console.database.embedded"}
 
 

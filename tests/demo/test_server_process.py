@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from agent_console.cli.demo_serving import DemoServer
+from agent_console.cli.demo.server_process import ServerProcess
 from agent_console.database.embedded_folder import Layout
 from agent_console.database.embedded_locks import FileLock
 from agent_console.database.schema import REVISION
@@ -35,7 +35,7 @@ def nobody_is_left(folder: Path) -> bool:
 
 async def test_a_first_start_makes_everything_and_the_end_leaves_nobody(folder: Path) -> None:
     said: list[str] = []
-    server = DemoServer(folder)
+    server = ServerProcess(folder)
     await server.begun()
     place = await server.serving(said.append)
 
@@ -53,7 +53,7 @@ async def test_a_first_start_makes_everything_and_the_end_leaves_nobody(folder: 
 
 
 async def test_who_leaves_during_the_start_leaves_nobody_behind(folder: Path) -> None:
-    server = DemoServer(folder)
+    server = ServerProcess(folder)
     await server.begun()
 
     await server.leave()
@@ -72,7 +72,7 @@ def foreign(folder: Path) -> Path:
 
 
 async def test_what_is_wrong_with_the_database_is_told_in_its_own_words(foreign: Path) -> None:
-    server = DemoServer(foreign)
+    server = ServerProcess(foreign)
 
     with pytest.raises(DatabaseUnavailable) as refused:
         await server.begun()

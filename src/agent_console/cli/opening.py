@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_console.config import Embedded, Profile, Remote, Settings
+from agent_console.config import Direct, Embedded, Profile, Remote, Settings
 from agent_console.domain.errors import ConfigError, Invalid
 
 if TYPE_CHECKING:
@@ -73,20 +73,19 @@ async def opened(profile: Profile, say: Say, *, with_duties: bool = False) -> As
     Whoever stays for long in a direct session does the duties meanwhile: there may be no server to do them.
     """
     async with AsyncExitStack() as stack:
-        if isinstance(profile.target, Remote):
-            yield await stack.enter_async_context(await _remote(profile, profile.target))
-        elif isinstance(profile.target, Embedded):
-            database = await stack.enter_async_context(local_database(profile.target.data_folder, say))
-            await _first_team(database)
-            yield await stack.enter_async_context(direct(database.working, None, profile, with_duties))
-        else:
-            connection = profile.connection()
-            if connection is None:
-                raise ConfigError(f"Profile {profile.name} points nowhere.", hint="Give it a dsn or a url.")
-            listen = connection.listen_dsn
-            listen_dsn = listen.get_secret_value() if listen else None
-            dsn = connection.dsn.get_secret_value()
-            yield await stack.enter_async_context(direct(dsn, listen_dsn, profile, with_duties))
+        match profile.target:
+            case Remote() as target:
+                yield await stack.enter_async_context(await _remote(profile, target))
+            case Embedded(folder):
+                database = await stack.enter_async_context(local_database(folder, say))
+                await _first_team(database)
+                yield await stack.enter_async_context(direct(database.working, None, profile, with_duties))
+            case Direct() as target:
+                connection = profile.connected(target)
+                listen = connection.listen_dsn
+                listen_dsn = listen.get_secret_value() if listen else None
+                dsn = connection.dsn.get_secret_value()
+                yield await stack.enter_async_context(direct(dsn, listen_dsn, profile, with_duties))
 
 
 @asynccontextmanager

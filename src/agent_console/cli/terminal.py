@@ -41,16 +41,16 @@ def console(options: Mapping[str, object]) -> int:
 
 def demo(options: Mapping[str, object]) -> int:
     """The console on the example fleet."""
-    from agent_console.cli.demo_serving import DemoServer
+    from agent_console.cli.demo.server_process import ServerProcess
 
     folder = data_folder() / "demo"
     # It wakes while this process still reads its own code.
-    awake = [DemoServer(folder)]
+    awake = [ServerProcess(folder)]
 
     def opening(settings: "Settings", say: "Say") -> "AbstractAsyncContextManager[Repository]":
-        from agent_console.cli.demo import demo as opened_demo
+        from agent_console.cli.demo.opening import opened_demo
 
-        return opened_demo(awake.pop() if awake else DemoServer(folder), say)
+        return opened_demo(awake.pop() if awake else ServerProcess(folder), say)
 
     own = {name: options[name] for name in DEMO_OPTIONS if name in options}
     try:

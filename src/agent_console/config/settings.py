@@ -117,17 +117,19 @@ class Profile:
         return _read(self.password_source, f"The password of profile {self.name}")
 
     def connection(self) -> Direct | None:
-        """The direct target ready to connect, with the password read now and put in; None when not direct."""
-        if not isinstance(self.target, Direct):
-            return None
+        """The direct target ready to connect; None when not direct."""
+        return self.connected(self.target) if isinstance(self.target, Direct) else None
+
+    def connected(self, target: Direct) -> Direct:
+        """The target with the password read now and put in."""
         from agent_console.config.dsn import with_password
 
         password = self.password()
         if password is None:
-            return self.target
-        listen = self.target.listen_dsn
+            return target
+        listen = target.listen_dsn
         return Direct(
-            dsn=with_password(self.target.dsn, password, keep_own=False),
+            dsn=with_password(target.dsn, password, keep_own=False),
             listen_dsn=None if listen is None else with_password(listen, password, keep_own=True),
         )
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from agent_console.cli.demo_agents import AgentsProcess
-from agent_console.cli.demo_serving import DemoServer
+from agent_console.cli.demo.agents_process import AgentsProcess
+from agent_console.cli.demo.server_process import ServerProcess
 from agent_console.cli.opening import Say, imported, remote
 from agent_console.cli.terminal import can_show
 
@@ -17,7 +17,7 @@ AGENTS_COME_SECONDS = 30
 
 
 @asynccontextmanager
-async def demo(server: DemoServer, say: Say) -> AsyncIterator["Repository"]:
+async def opened_demo(server: ServerProcess, say: Say) -> AsyncIterator["Repository"]:
     """Everything up, the console's way in through the server; everything down again at the end."""
     async with AsyncExitStack() as stack:
         stack.push_async_callback(_leave, server, say)
@@ -37,7 +37,7 @@ async def demo(server: DemoServer, say: Say) -> AsyncIterator["Repository"]:
 
 
 @asynccontextmanager
-async def _coming(agents: AgentsProcess, server: DemoServer) -> AsyncIterator[asyncio.Task[None]]:
+async def _coming(agents: AgentsProcess, server: ServerProcess) -> AsyncIterator[asyncio.Task[None]]:
     async def remember() -> None:
         await agents.are_here(AGENTS_COME_SECONDS)
         await server.remember()
@@ -50,6 +50,6 @@ async def _coming(agents: AgentsProcess, server: DemoServer) -> AsyncIterator[as
         await asyncio.wait({coming})
 
 
-async def _leave(server: DemoServer, say: Say) -> None:
+async def _leave(server: ServerProcess, say: Say) -> None:
     say("Stopping …")
     await server.leave()

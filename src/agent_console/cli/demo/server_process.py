@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_console.cli.demo_server import REFUSED, REMEMBER, REMEMBERED, SAYS, SERVING
+from agent_console.cli.demo.server import REFUSED, REMEMBER, REMEMBERED, SAYS, SERVING
 from agent_console.domain.errors import ERRORS, CannotConnect, ConsoleError, Internal, JSONValue
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Serving:
     token: str
 
 
-class DemoServer:
+class ServerProcess:
     """It is at work from the moment this is made, and asked later how far it is.
 
     It ends with us, however we end: it watches its input.
@@ -34,7 +34,7 @@ class DemoServer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._process = subprocess.Popen(  # noqa: S603 - our own program, the arguments are a list
-            [sys.executable, "-m", "agent_console.cli.demo_server", str(folder)],
+            [sys.executable, "-m", "agent_console.cli.demo.server", str(folder)],
             env=os.environ | {"PYDANTIC_DISABLE_PLUGINS": "__all__"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
