@@ -12,7 +12,7 @@ from agent_console.repository.operations import AGENTS_LIST
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.copying import MOST_BASE64, Copied, choices_of, sent_to_terminal
 from agent_console.tui.dialogs.secret_screen import SecretScreen
-from agent_console.tui.panes.agents import AGENTS
+from agent_console.tui.panes.agents.lists import AGENTS
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import ADMIN
 from tests.tui_terminal.real_terminal import RealTerminal

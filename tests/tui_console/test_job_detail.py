@@ -12,8 +12,8 @@ from agent_console.repository.operations.pausing import QUEUE_PAUSE
 from agent_console.repository.port import Change, Topic
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import Opening
-from agent_console.tui.panes.job_story import STORY
-from agent_console.tui.panes.job_why import WHY
+from agent_console.tui.panes.jobs.story import STORY
+from agent_console.tui.panes.jobs.why import WHY
 from tests.attacks.hostile_strings import HOSTILE, dangers
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.conftest import SomebodyElse

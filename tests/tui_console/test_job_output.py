@@ -17,9 +17,9 @@ from agent_console.repository.operations.working import JOBS_LOG, JOBS_PROGRESS
 from agent_console.repository.port import Repository
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import Opening
-from agent_console.tui.panes.job_screen import JobScreen
-from agent_console.tui.panes.job_story import SHOWN, StorySoFar, story_text
-from agent_console.tui.panes.jobs import job_news
+from agent_console.tui.panes.jobs.lists import job_news
+from agent_console.tui.panes.jobs.screen import JobScreen
+from agent_console.tui.panes.jobs.story import SHOWN, StorySoFar, story_text
 from tests.attacks.hostile_strings import HOSTILE, dangers
 from tests.support.acting_agent import acting_agent
 from tests.support.fleet import AT, Fleet

@@ -2,7 +2,7 @@
 
 from agent_console.domain.ids import RunId
 from agent_console.tui.panes.detail_screen import DetailScreen
-from agent_console.tui.panes.job_screen import JobScreen
+from agent_console.tui.panes.jobs.screen import JobScreen
 from agent_console.tui.panes.runs.screen import RunScreen
 from agent_console.tui.wanted import ThingWanted
 from agent_console.tui.widgets.way_line import way_text

@@ -6,12 +6,14 @@ from functools import partial
 
 from agent_console.repository.port import Topic
 from agent_console.tui.panes import detail_screen
-from agent_console.tui.panes.agents import AGENTS
+from agent_console.tui.panes.agents.lists import AGENTS
 from agent_console.tui.panes.approvals.lists import APPROVALS, ApprovalsPane
 from agent_console.tui.panes.audit.lists import AUDIT
 from agent_console.tui.panes.audit.live import AuditPane
+from agent_console.tui.panes.conversation.lists import THREADS
 from agent_console.tui.panes.derived import derived_kind
-from agent_console.tui.panes.jobs import JOBS
+from agent_console.tui.panes.jobs.lists import JOBS
+from agent_console.tui.panes.jobs.upcoming import UPCOMING
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.overview.pane import OverviewPane
 from agent_console.tui.panes.pane import Pane
@@ -20,8 +22,6 @@ from agent_console.tui.panes.routes.pane import ROUTES, RoutesPane
 from agent_console.tui.panes.runs.lists import RUNS
 from agent_console.tui.panes.settings import SETTINGS
 from agent_console.tui.panes.surroundings import Surroundings
-from agent_console.tui.panes.threads import THREADS
-from agent_console.tui.panes.upcoming import UPCOMING
 
 # Imported with the panes, so that opening the first detail does not wait for it.
 DETAIL = detail_screen.DetailScreen

@@ -20,6 +20,7 @@ from agent_console.tui.link import GONE
 from agent_console.tui.panes.conversation.heading import Status, heading_of, status_line, thread_title
 from agent_console.tui.panes.conversation.held import Gap
 from agent_console.tui.panes.conversation.messages import message_kind, run_behind
+from agent_console.tui.panes.conversation.participants import every_participant, participant_sheet, participants_of
 from agent_console.tui.panes.conversation.places import EXAMPLES, Place, place_of
 from agent_console.tui.panes.conversation.search import Hits
 from agent_console.tui.panes.conversation.talk import GOING, Talk
@@ -27,7 +28,6 @@ from agent_console.tui.panes.conversation.writing import Writing
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.list_pane import SIDE_BY_SIDE
 from agent_console.tui.panes.pane import is_waiting
-from agent_console.tui.panes.participants import every_participant, participant_sheet, participants_of
 from agent_console.tui.panes.runs.lists import runs_in
 from agent_console.tui.panes.runs.trace_screen import TraceScreen
 from agent_console.tui.panes.stacked import StackedScreen

@@ -14,7 +14,7 @@ from agent_console.domain.states import JobStatus
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.history import SPAN, History, Stretch
 from agent_console.tui.looks import JOB_STATUS
-from agent_console.tui.panes.jobs import STATES
+from agent_console.tui.panes.jobs.lists import STATES
 from agent_console.tui.panes.overview.ways import to_jobs, to_pane
 from agent_console.tui.wanted import Wanted
 from agent_console.tui.widgets.rows import Row

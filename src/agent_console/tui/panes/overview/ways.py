@@ -5,7 +5,7 @@ from dataclasses import replace
 from agent_console.domain.jobs import JobQuery
 from agent_console.repository.port import Topic
 from agent_console.tui.panes.derived import derived_kind
-from agent_console.tui.panes.jobs import GROUPS, JOBS, STATES
+from agent_console.tui.panes.jobs.lists import GROUPS, JOBS, STATES
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.wanted import ListWanted, PaneWanted, ThingWanted, Wanted
 

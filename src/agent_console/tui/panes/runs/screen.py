@@ -73,8 +73,8 @@ class RunScreen(DetailScreen):
 
     @work(group=MESSAGES)
     async def _open_thread(self) -> None:
+        from agent_console.tui.panes.conversation.lists import THREADS
         from agent_console.tui.panes.conversation.screen import ConversationScreen
-        from agent_console.tui.panes.threads import THREADS
 
         run = self.run_shown
         try:

@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from agent_console.tui.copying import copy_and_tell
 from agent_console.tui.panes.detail_part import PartSoFar
 from agent_console.tui.panes.detail_screen import DetailScreen
-from agent_console.tui.panes.job_story import TITLE, StoryPart, StorySoFar, story_text
+from agent_console.tui.panes.jobs.story import TITLE, StoryPart, StorySoFar, story_text
 
 
 class JobScreen(DetailScreen):

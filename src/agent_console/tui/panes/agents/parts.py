@@ -19,7 +19,7 @@ from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Listing, Remark, SheetPart
 from agent_console.tui.looks import job_status
 from agent_console.tui.panes.detail_part import DetailPart
-from agent_console.tui.panes.jobs import job_news
+from agent_console.tui.panes.jobs.lists import job_news
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 SHOWN = 10

@@ -9,7 +9,7 @@ from agent_console.domain.jobs import Job, JobQuery
 from agent_console.domain.spans import until
 from agent_console.domain.states import JobStatus
 from agent_console.tui.agent_text import agent_text, system_text
-from agent_console.tui.panes.jobs import JOBS
+from agent_console.tui.panes.jobs.lists import JOBS
 from agent_console.tui.panes.list_kind import ListGroup
 from agent_console.tui.widgets.virtual_table_columns import Column
 

@@ -19,9 +19,9 @@ from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
 from agent_console.tui.looks import job_status, progress_bar
 from agent_console.tui.panes.audit.trails import trail_of
-from agent_console.tui.panes.job_screen import JobScreen
-from agent_console.tui.panes.job_story import STORY
-from agent_console.tui.panes.job_why import WHY
+from agent_console.tui.panes.jobs.screen import JobScreen
+from agent_console.tui.panes.jobs.story import STORY
+from agent_console.tui.panes.jobs.why import WHY
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 

@@ -13,10 +13,10 @@ from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, SheetPart
 from agent_console.tui.looks import agent_status
-from agent_console.tui.panes.agent_parts import AGENT_PARTS
+from agent_console.tui.panes.agents.parts import AGENT_PARTS
 from agent_console.tui.panes.audit.trails import trail_of
 from agent_console.tui.panes.derived import derived_kind
-from agent_console.tui.panes.jobs import NAME_SHOWN, jobs_of
+from agent_console.tui.panes.jobs.lists import NAME_SHOWN, jobs_of
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.runs.lists import runs_by
 from agent_console.tui.widgets.virtual_table_columns import Column

@@ -1,0 +1,1 @@
+"""The job queue: its lists, and one job with its story."""
