@@ -4,9 +4,9 @@ import pytest
 from textual.pilot import Pilot
 
 from agent_console.tui.app import ConsoleApp
+from agent_console.tui.dialogs.command_line import CommandScreen
 from agent_console.tui.dialogs.palette import Palette
 from agent_console.tui.setup import Setup
-from agent_console.tui.widgets.command_line import CommandScreen
 from agent_console.tui.widgets.filter_line import FilterLine
 from tests.snapshots.conftest import NARROW, USUAL, WIDE, LooksRight, Sizes, SnapCompare, Story
 from tests.support.fleet import Fleet

@@ -19,14 +19,14 @@ from agent_console.tui.commands import (
     fuzzy,
     noun_of,
 )
+from agent_console.tui.dialogs.command_line import CommandScreen
 from agent_console.tui.dialogs.operation_form import OperationForm
 from agent_console.tui.dialogs.palette import Palette
+from agent_console.tui.help import HelpScreen
 from agent_console.tui.keymap import DeclaredKey, every_key, keymap_problems
 from agent_console.tui.link import Opening
 from agent_console.tui.panes.every import KINDS
 from agent_console.tui.setup import Setup
-from agent_console.tui.widgets.command_line import CommandScreen
-from agent_console.tui.widgets.help import HelpScreen
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import (
     cells,

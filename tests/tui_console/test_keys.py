@@ -6,9 +6,9 @@ import itertools
 import pytest
 
 from agent_console.tui.app import ConsoleApp
+from agent_console.tui.help import HelpScreen
 from agent_console.tui.link import LinkState, Opening
 from agent_console.tui.panes.detail_screen import DetailScreen
-from agent_console.tui.widgets.help import HelpScreen
 from tests.support.fleet import Fleet
 from tests.tui_console.other_side import Watched
 from tests.tui_console.stage import (

@@ -8,12 +8,12 @@ from textual.widgets import Input
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs.operation_form import DoIt
+from agent_console.tui.help import HelpScreen
 from agent_console.tui.link import LinkState
 from agent_console.tui.panes.routes.choice import PolicyChoice
 from agent_console.tui.panes.routes.editor import RouteEditor, route_editor
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import ScreenWanted
-from agent_console.tui.widgets.help import HelpScreen
 from tests.support.fleet import Fleet
 from tests.support.recorded_requests import record_requests
 from tests.support.serving import serving

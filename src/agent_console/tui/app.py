@@ -14,13 +14,13 @@ from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.commanding import DOING
 from agent_console.tui.far_clock import FarClock
 from agent_console.tui.going import Going
+from agent_console.tui.help import HelpScreen
 from agent_console.tui.link import GONE, Clock, LinkState, LinkStatus
 from agent_console.tui.setup import Setup
 from agent_console.tui.switching import Heard, LinkChanged
 from agent_console.tui.themes import THEMES, theme_for
 from agent_console.tui.wanted import ActionWanted, Refused
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
-from agent_console.tui.widgets.help import HelpScreen
 from agent_console.tui.widgets.key_footer import KeyFooter
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ class Commanding(TerminalApp[None]):
     async def _ask_for_command(self, text: str) -> None:
         """Open before the next key is looked at: what is typed fast behind the colon is text, never an action."""
         from agent_console.tui.commands import command_in
-        from agent_console.tui.widgets.command_line import CommandScreen
+        from agent_console.tui.dialogs.command_line import CommandScreen
 
         if not self._panes or self.screen.is_modal:
             return
@@ -135,10 +135,10 @@ class Commanding(TerminalApp[None]):
     def _commands(self) -> "tuple[Command, ...]":
         """Those of the screen that is shown, before anything lies over it."""
         from agent_console.tui.commands import LiveKey, every_command
+        from agent_console.tui.help import shown_key
         from agent_console.tui.key_words import words_of
         from agent_console.tui.panes.every import KINDS, PANES
         from agent_console.tui.panes.narrowed_pane import NarrowedPane
-        from agent_console.tui.widgets.help import shown_key
 
         keys = (
             LiveKey(shown_key(key), active.binding.id, words_of(active))
