@@ -6,7 +6,7 @@ import pytest
 
 from agent_console.domain.ids import ApprovalId
 from agent_console.domain.records import Page, Record
-from agent_console.tui.cursor_list import CursorList
+from agent_console.tui.lists.cursor_list import CursorList
 from agent_console.tui.panes.approvals.lists import first_line
 from agent_console.tui.panes.approvals.looks import exactly, urgency
 from agent_console.tui.panes.approvals.offer import GRACE_SECONDS, in_grace

@@ -6,7 +6,7 @@ from agent_console.domain.ids import ApprovalId, Id, RunId, ThreadId
 from agent_console.domain.records import Page, Record
 from agent_console.repository.port import Topic
 from agent_console.tui.app import ConsoleApp
-from agent_console.tui.cursor_list import CursorList
+from agent_console.tui.lists.cursor_list import CursorList
 from agent_console.tui.widgets.filter_line import FilterLine
 from tests.support.fleet import Fleet
 from tests.support.requests_made import add_approval

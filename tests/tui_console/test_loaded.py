@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent_console.domain.ids import JobId
 from agent_console.domain.records import Page, Record
 from agent_console.tui.agent_text import system_text
-from agent_console.tui.loaded import Loaded, LoadedRows
+from agent_console.tui.lists.loaded import Loaded, LoadedRows
 
 
 class Listed(Record):

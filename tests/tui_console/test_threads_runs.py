@@ -5,7 +5,7 @@ from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.records import Page
 from agent_console.domain.runs import Run
 from agent_console.domain.states import RunStatus
-from agent_console.tui.seq_list import SeqList
+from agent_console.tui.lists.seq_list import SeqList
 from tests.support.fleet import AT
 
 

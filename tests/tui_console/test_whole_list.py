@@ -1,7 +1,7 @@
 """A list that comes in one piece: rows are known by a field that is no id, in the order they came."""
 
 from agent_console.domain.records import Page, Record
-from agent_console.tui.whole_list import WholeList
+from agent_console.tui.lists.whole_list import WholeList
 
 
 class Named(Record):

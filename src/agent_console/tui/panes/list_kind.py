@@ -13,10 +13,10 @@ from agent_console.repository.operations import AnyOperation
 from agent_console.repository.port import Topic
 from agent_console.tui.actions import key_field
 from agent_console.tui.facts import FactSheet
-from agent_console.tui.loaded import ListSoFar, Loaded
+from agent_console.tui.lists.loaded import ListSoFar, Loaded
+from agent_console.tui.lists.whole_list import WholeList
 from agent_console.tui.panes.detail_part import DetailPart, PartSoFar
 from agent_console.tui.panes.surroundings import Surroundings
-from agent_console.tui.whole_list import WholeList
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 if TYPE_CHECKING:

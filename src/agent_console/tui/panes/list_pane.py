@@ -18,7 +18,7 @@ from agent_console.tui.actions import Action, list_actions, row_actions
 from agent_console.tui.agent_text import agent_block, system_text
 from agent_console.tui.facts import FactSheet
 from agent_console.tui.link import GONE
-from agent_console.tui.loaded import ListSoFar, LoadedRows
+from agent_console.tui.lists.loaded import ListSoFar, LoadedRows
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.narrowed_pane import NarrowedPane
 from agent_console.tui.panes.pane import is_waiting

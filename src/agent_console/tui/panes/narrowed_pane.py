@@ -13,7 +13,7 @@ from agent_console.domain.records import PAGE_LIMIT_MAX, PageRequest, Record, Re
 from agent_console.domain.safe_text import shortened
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.known_values import known_values
-from agent_console.tui.loaded import ListSoFar, Loaded, LoadedRows
+from agent_console.tui.lists.loaded import ListSoFar, Loaded, LoadedRows
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.panes.pane import Pane, is_waiting
 from agent_console.tui.panes.surroundings import Surroundings

@@ -22,8 +22,8 @@ from agent_console.repository.operations import AnyOperation
 from agent_console.repository.operations.approvals import APPROVALS_GET, APPROVALS_HISTORY, APPROVALS_LIST
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
-from agent_console.tui.cursor_list import CursorList
 from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
+from agent_console.tui.lists.cursor_list import CursorList
 from agent_console.tui.panes.approvals.bulk import MOST, ApprovalBulkScreen
 from agent_console.tui.panes.approvals.looks import (
     NAME_SHOWN,

@@ -19,7 +19,7 @@ from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import agent_text
 from agent_console.tui.dialogs.proof_dialog import ProofDialog
 from agent_console.tui.dialogs.trail_export import TrailExport
-from agent_console.tui.loaded import ListSoFar
+from agent_console.tui.lists.loaded import ListSoFar
 from agent_console.tui.panes.audit.chain import ChainState, chain_line
 from agent_console.tui.panes.audit.filter_line import AuditFilterLine
 from agent_console.tui.panes.audit.filters import filter_words, read_filter

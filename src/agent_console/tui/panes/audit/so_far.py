@@ -5,7 +5,7 @@ from typing import Any
 
 from agent_console.domain.audit_trail import AuditRow
 from agent_console.domain.records import Page
-from agent_console.tui.seq_list import SeqList
+from agent_console.tui.lists.seq_list import SeqList
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from agent_console.domain.records import Nothing, Record
 from agent_console.domain.routes import Route
 from agent_console.repository.operations.routes import ROUTES_EXPORT
 from agent_console.repository.port import Change
-from agent_console.tui.loaded import ListSoFar
+from agent_console.tui.lists.loaded import ListSoFar
 from agent_console.tui.new_file import exports_folder
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.list_pane import ListPane

@@ -18,11 +18,11 @@ from agent_console.repository.operations.runs import RUNS_GET, RUNS_IN_THREAD, R
 from agent_console.repository.port import Topic
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Quote, SheetPart
+from agent_console.tui.lists.seq_list import SeqList
 from agent_console.tui.panes.audit.trails import trail_of
 from agent_console.tui.panes.list_kind import ListGroup, ListKind
 from agent_console.tui.panes.runs.looks import run_status
 from agent_console.tui.panes.runs.screen import RunScreen
-from agent_console.tui.seq_list import SeqList
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 COLUMNS = (

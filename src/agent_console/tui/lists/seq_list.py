@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from agent_console.domain.ids import Id
 from agent_console.domain.records import Page, Record
-from agent_console.tui.loaded import id_of
+from agent_console.tui.lists.loaded import id_of
 
 
 class HasSeq(Protocol):

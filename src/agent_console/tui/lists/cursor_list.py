@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from agent_console.domain.records import Page
-from agent_console.tui.loaded import ListedRecord, id_of
+from agent_console.tui.lists.loaded import ListedRecord, id_of
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from agent_console.domain.records import Page
-from agent_console.tui.loaded import ListedRecord
+from agent_console.tui.lists.loaded import ListedRecord
 
 
 @dataclass(frozen=True)
