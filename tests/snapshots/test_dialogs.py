@@ -2,28 +2,17 @@
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
-from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.list_menu import ListMenu
-from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
+from agent_console.tui.dialogs.operation_form import DoIt
 from agent_console.tui.dialogs.secret_screen import SecretScreen
 from tests.snapshots.conftest import NARROW, USUAL, WIDE, Sizes, SnapCompare
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import console, directly, loaded, until, until_on
+from tests.tui_console.stage import choose, console, directly, loaded, until, until_on
 
 SECRET = "art_key_7Zq2mXw9cR4tLk1vB8nYs5dHf3jGp6aE"
-
-
-async def choose(app: ConsoleApp, pilot: Pilot[None], operation: str, key: str = "a") -> None:
-    """From the list to the form of an operation, on its first row or with `n` on the list itself."""
-    await pilot.press(key)
-    await until_on(app, ActionMenu)
-    menu = app.screen.query_one(OptionList)
-    menu.highlighted = menu.get_option_index(operation)
-    await pilot.press("enter")
-    await until_on(app, OperationForm)
 
 
 @pytest.mark.sizes(NARROW, USUAL, WIDE)
@@ -40,7 +29,7 @@ def test_what_can_be_done_to_an_agent(snap_compare: SnapCompare, still_fleet: Fl
 def test_a_form_with_a_mistake(snap_compare: SnapCompare, still_fleet: Fleet, size: Sizes) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
-        await choose(app, pilot, "agents.drain")
+        await choose(app, pilot, "a", "agents.drain")
         app.screen.query_one(DoIt).focus()
         await pilot.press("enter")
         problem = app.screen.query_one("#problem-reason", Static)
@@ -53,7 +42,7 @@ def test_a_long_form(snap_compare: SnapCompare, still_fleet: Fleet) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
         await pilot.press("3")
-        await choose(app, pilot, "jobs.create", key="n")
+        await choose(app, pilot, "n", "jobs.create")
 
     assert snap_compare(console(directly(still_fleet.working)), terminal_size=USUAL, run_before=story)
 
@@ -61,7 +50,7 @@ def test_a_long_form(snap_compare: SnapCompare, still_fleet: Fleet) -> None:
 def test_a_danger_asks_for_another_key(snap_compare: SnapCompare, still_fleet: Fleet) -> None:
     async def story(pilot: Pilot[None]) -> None:
         app = await loaded(pilot)
-        await choose(app, pilot, "agents.revoke")
+        await choose(app, pilot, "a", "agents.revoke")
         app.screen.query_one("#field-reason", Input).value = "key found in a log"
         app.screen.query_one(DoIt).focus()
         await pilot.pause()

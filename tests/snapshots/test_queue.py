@@ -4,19 +4,19 @@ from datetime import timedelta
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
+from textual.widgets import Input
 
 from agent_console.domain.ids import JobEventId, JobId
 from agent_console.tui import batches
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.batch_dialog import BatchDialog, Phase
-from agent_console.tui.dialogs.batch_form import BatchForm
 from agent_console.tui.dialogs.operation_form import DoIt
 from tests.snapshots.conftest import NARROW, ROOMY, USUAL, WIDE, LooksRight, Sizes, SnapCompare
 from tests.support.fleet import AT, Fleet
 from tests.tui_console.stage import (
     ADMIN,
+    choose,
     console,
     directly,
     list_of,
@@ -88,12 +88,7 @@ def test_what_can_be_done_to_the_queue(snap_compare: SnapCompare, still_fleet: F
 
 async def look_at_cancelling(app: ConsoleApp, pilot: Pilot[None]) -> BatchDialog:
     """From the marked rows to what cancelling them would do."""
-    await pilot.press("a")
-    await until_on(app, ActionMenu)
-    menu = app.screen.query_one(OptionList)
-    menu.highlighted = menu.get_option_index("jobs.cancel_many")
-    await pilot.press("enter")
-    await until_on(app, BatchForm)
+    await choose(app, pilot, "a", "jobs.cancel_many")
     app.screen.query_one("#field-reason", Input).value = "wrong month"
     app.screen.query_one(DoIt).focus()
     await pilot.press("enter")

@@ -10,6 +10,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widgets import OptionList
 
 from agent_console.domain.ids import JobId
 from agent_console.repository.http.repository import HttpRepository
@@ -17,6 +18,8 @@ from agent_console.repository.port import Repository, Topic
 from agent_console.repository.postgres.live.changes import CHANNEL
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.app import ConsoleApp
+from agent_console.tui.dialogs.action_menu import ActionMenu
+from agent_console.tui.dialogs.operation_form import OperationForm
 from agent_console.tui.link import Clock, Opening
 from agent_console.tui.panes.list_pane import ListPane
 from agent_console.tui.setup import Setup
@@ -137,6 +140,16 @@ def has_detail(app: ConsoleApp) -> bool:
 
 async def until_on(app: ConsoleApp, screen: type[Screen[Any]]) -> None:
     await until(lambda: isinstance(app.screen, screen) and app.screen.is_mounted, f"{screen.__name__} is shown")
+
+
+async def choose(app: ConsoleApp, pilot: Pilot[None], key: str, operation: str) -> None:
+    """From a list to the form of an operation: with `a` on its row, or with `n` on the list itself."""
+    await pilot.press(key)
+    await until_on(app, ActionMenu)
+    menu = app.screen.query_one(OptionList)
+    menu.highlighted = menu.get_option_index(operation)
+    await pilot.press("enter")
+    await until_on(app, OperationForm)
 
 
 def header_text(app: ConsoleApp) -> str:

@@ -11,7 +11,6 @@ from agent_console.repository.operations.people import SETTINGS_SET
 from agent_console.repository.operations.threads import THREADS_PARTICIPANTS
 from agent_console.tui.actions import list_actions, row_actions
 from agent_console.tui.app import ConsoleApp
-from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.form_fields import FormField, form_fields, request_from
 from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
 from agent_console.tui.dialogs.secret_screen import SecretScreen
@@ -20,7 +19,7 @@ from agent_console.tui.panes.derived import listing_of
 from agent_console.tui.panes.every import MORE
 from tests.support.fleet import Fleet
 from tests.tui_console.dropped_line import over_a_dropped_line
-from tests.tui_console.stage import console, directly, list_of, loaded, shown_text, until, until_on
+from tests.tui_console.stage import choose, console, directly, list_of, loaded, shown_text, until, until_on
 
 MAX_HOPS = Setting(
     name="max_hops",
@@ -117,12 +116,7 @@ async def test_draining_an_agent_from_its_row(fleet: Fleet) -> None:
     app = console(directly(fleet.working))
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
-        await pilot.press("a")
-        await until_on(app, ActionMenu)
-        menu = app.screen.query_one(OptionList)
-        menu.highlighted = menu.get_option_index("agents.drain")
-        await pilot.press("enter")
-        await until_on(app, OperationForm)
+        await choose(app, pilot, "a", "agents.drain")
         assert "atlas" in str(app.screen.query_one(".about", Static).content)
 
         app.screen.query_one(DoIt).focus()
@@ -145,12 +139,7 @@ async def test_enter_never_revokes_and_y_does(fleet: Fleet) -> None:
     app = console(directly(fleet.working))
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
-        await pilot.press("a")
-        await until_on(app, ActionMenu)
-        menu = app.screen.query_one(OptionList)
-        menu.highlighted = menu.get_option_index("agents.revoke")
-        await pilot.press("enter")
-        await until_on(app, OperationForm)
+        await choose(app, pilot, "a", "agents.revoke")
         app.screen.query_one("#field-reason", Input).value = "key leaked"
         app.screen.query_one(DoIt).focus()
 
@@ -213,12 +202,8 @@ async def test_every_field_of_a_long_form_is_seen_with_its_label_and_so_is_the_e
     app = console(directly(fleet.working))
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
-        await pilot.press("3", "n")
-        await until_on(app, ActionMenu)
-        menu = app.screen.query_one(OptionList)
-        menu.highlighted = menu.get_option_index("jobs.create")
-        await pilot.press("enter")
-        await until_on(app, OperationForm)
+        await pilot.press("3")
+        await choose(app, pilot, "n", "jobs.create")
 
         for field in form_fields(JOBS_CREATE):
             await until_in_sight(app, field)
@@ -231,12 +216,8 @@ async def test_a_form_whose_answer_is_lost_does_it_once(fleet: Fleet) -> None:
     app = console(over_a_dropped_line(fleet, JOBS_CREATE))
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
-        await pilot.press("3", "n")
-        await until_on(app, ActionMenu)
-        menu = app.screen.query_one(OptionList)
-        menu.highlighted = menu.get_option_index("jobs.create")
-        await pilot.press("enter")
-        await until_on(app, OperationForm)
+        await pilot.press("3")
+        await choose(app, pilot, "n", "jobs.create")
         form = app.screen
         form.query_one("#field-type", Input).value = "once"
         form.query_one("#field-payload", Input).value = "{}"

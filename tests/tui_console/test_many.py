@@ -6,14 +6,13 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
+from textual.widgets import Input
 
 from agent_console.domain.ids import JobId
 from agent_console.domain.job_acts import JobsCancelling
 from agent_console.tui import batches
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.batches import parted
-from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.batch_dialog import NOT_KNOWN, BatchDialog, Phase
 from agent_console.tui.dialogs.batch_form import BatchForm
 from agent_console.tui.dialogs.operation_form import DoIt
@@ -22,6 +21,7 @@ from agent_console.tui.widgets import virtual_table
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import (
     ADMIN,
+    choose,
     console,
     directly,
     list_of,
@@ -51,15 +51,6 @@ def held(fleet: Fleet, job_id: str) -> Iterator[psycopg.Connection]:
         connection.execute("select id from jobs where id = %s for update", (JobId.parse(job_id),))
         yield connection
         connection.rollback()
-
-
-async def choose(app: ConsoleApp, pilot: Pilot[None], key: str, operation: str) -> None:
-    await pilot.press(key)
-    await until_on(app, ActionMenu)
-    menu = app.screen.query_one(OptionList)
-    menu.highlighted = menu.get_option_index(operation)
-    await pilot.press("enter")
-    await until_on(app, BatchForm)
 
 
 async def look(app: ConsoleApp, pilot: Pilot[None]) -> BatchDialog:

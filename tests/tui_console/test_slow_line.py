@@ -13,12 +13,11 @@ from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Change, Repository, Topic
 from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.app import STEP_SECONDS
-from agent_console.tui.dialogs.action_menu import ActionMenu
-from agent_console.tui.dialogs.operation_form import OperationForm
 from tests.support.fleet import Fleet
 from tests.tui_console.stage import (
     ADMIN,
     Say,
+    choose,
     console,
     directly,
     header_text,
@@ -27,7 +26,6 @@ from tests.tui_console.stage import (
     press,
     row_ids,
     until,
-    until_on,
 )
 
 
@@ -81,10 +79,7 @@ async def test_nothing_blinks_in_a_form(fleet: Fleet) -> None:
     app = console(directly(fleet.working), start="jobs")
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
-        await press(pilot, "n")
-        await until_on(app, ActionMenu)
-        await press(pilot, "enter")
-        await until_on(app, OperationForm)
+        await choose(app, pilot, "n", "jobs.create")
 
         fields = app.screen.query(Input)
 

@@ -2,10 +2,9 @@
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
+from textual.widgets import Input
 
 from agent_console.domain.ids import ApprovalId, JobId, RunId
-from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
 from agent_console.tui.panes.runs.screen import RunScreen
 from agent_console.tui.panes.runs.trace_screen import TraceScreen
@@ -17,6 +16,7 @@ from tests.tui_console.conversation_stage import lines, opened, thread_called, u
 from tests.tui_console.stage import (
     app_of,
     cells,
+    choose,
     console,
     directly,
     list_of,
@@ -92,13 +92,11 @@ async def test_the_tree_tells_who_asked_whom_and_what_waits_for_a_person(story: 
 async def fill_in(pilot: Pilot[None], key: str, operation: str | None, **typed: str) -> None:
     """Choose an operation, where there is a choice, and fill in its form."""
     app = app_of(pilot)
-    await pilot.press(key)
-    if operation is not None:
-        await until_on(app, ActionMenu)
-        menu = app.screen.query_one(OptionList)
-        menu.highlighted = menu.get_option_index(operation)
-        await pilot.press("enter")
-    await until_on(app, OperationForm)
+    if operation is None:
+        await pilot.press(key)
+        await until_on(app, OperationForm)
+    else:
+        await choose(app, pilot, key, operation)
     for name, value in typed.items():
         app.screen.query_one(f"#field-{name}", Input).value = value
     app.screen.query_one(DoIt).focus()
