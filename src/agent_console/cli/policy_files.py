@@ -22,6 +22,9 @@ from agent_console.domain.route_drafts import (
 )
 from agent_console.repository.operations.routes import ROUTES_APPLY, ROUTES_EXPORT
 
+UNREADABLE = "Nothing was changed. Name a file that you can read, or - for standard input."
+NOT_A_POLICY = "Nothing was changed. Name a file as `routes export` writes it."
+NOT_UTF_8 = "Nothing was changed. Save the file as UTF-8."
 SIGNS = {Step.CREATE: "+ create", Step.UPDATE: "~ update", Step.DELETE: "- delete"}
 
 
@@ -105,14 +108,14 @@ def text_of(file: str) -> str:
             with Path(file).open("rb") as opened_file:
                 content = opened_file.read(POLICY_FILE_BYTES + 1)
     except OSError as error:
-        raise Invalid(f"{file} can't be read: {error.strerror}.", hint="Nothing was changed.") from error
+        raise Invalid(f"{file} can't be read: {error.strerror}.", hint=UNREADABLE) from error
     if len(content) > POLICY_FILE_BYTES:
-        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint="Nothing was changed.")
+        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint=NOT_A_POLICY)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise Invalid(f"Line {line} of {file} is not UTF-8 text.", hint="Nothing was changed.") from error
+        raise Invalid(f"Line {line} of {file} is not UTF-8 text.", hint=NOT_UTF_8) from error
 
 
 def _print(plan: PolicyPlan, output: OutputForm) -> None:

@@ -187,7 +187,7 @@ class Commanding(TerminalApp[None]):
 
         noun = noun_of(KINDS, text)
         if noun is None:
-            self._say("That is the id of nothing that can be opened.")
+            self._say("That is the id of nothing that can be opened; an id looks like job_… or agt_…")
         else:
             self.post_message(ThingWanted(noun, text))
 
@@ -212,7 +212,7 @@ class Commanding(TerminalApp[None]):
             else:
                 pane.narrow_to(rest)
         else:
-            self._say("That can't be done with this list.")
+            self._say("That can't be done with this list; ? shows the keys that work here.")
 
     def _say(self, words: str) -> None:
         self.notify(agent_text(words, limit=300).plain, severity="warning", markup=False)

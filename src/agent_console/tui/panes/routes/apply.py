@@ -18,7 +18,7 @@ from agent_console.tui.dialogs.operation_form import DoIt
 from agent_console.tui.facts import FactSheet, Remark
 from agent_console.tui.link import is_unsure
 from agent_console.tui.panes.pane import is_waiting
-from agent_console.tui.panes.routes.files import UNCHANGED, read_policy_file
+from agent_console.tui.panes.routes.files import NAME_ANOTHER, read_policy_file
 from agent_console.tui.panes.routes.form import NO_CONNECTION, NO_REASON, RouteForm
 from agent_console.tui.panes.routes.plan import plan_sheet, refusal_sheet
 from agent_console.tui.panes.surroundings import Surroundings
@@ -107,12 +107,12 @@ class ApplyScreen(RouteForm):
         self.say("Reading …")
         try:
             if not path.strip():
-                raise Invalid("Which file?", hint=UNCHANGED)
+                raise Invalid("Which file?", hint=NAME_ANOTHER)
             text = await asyncio.to_thread(read_policy_file, full_path(path.strip(), key="file"))
             request = PolicyApplication(text=text, dry_run=True, delete_missing=delete_missing)
             plan = await self.around.link.call(ROUTES_APPLY, request)
         except ValidationError as error:
-            self._refused(Invalid("; ".join(problem_of(item) for item in error.errors()), hint=UNCHANGED))
+            self._refused(Invalid("; ".join(problem_of(item) for item in error.errors()), hint=NAME_ANOTHER))
         except ConsoleError as error:
             self._refused(error)
         else:

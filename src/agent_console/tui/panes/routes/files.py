@@ -7,7 +7,8 @@ from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.route_drafts import POLICY_FILE_BYTES
 from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, unused_name
 
-UNCHANGED = "Nothing was changed."
+NAME_ANOTHER = "Nothing was changed. Name a policy file as E writes it."
+NOT_UTF_8 = "Nothing was changed. Save the file as UTF-8."
 ELSEWHERE = f"Nothing was kept. {FOLDER_SET_BY} can name another folder."
 
 
@@ -35,17 +36,17 @@ def read_policy_file(path: Path) -> str:
     try:
         # A pipe or a terminal would keep the reader waiting for ever.
         if path.exists() and not path.is_file():
-            raise Invalid(f"{path} is no file.", hint=UNCHANGED)
+            raise Invalid(f"{path} is no file.", hint=NAME_ANOTHER)
         with path.open("rb") as file:
             content = file.read(POLICY_FILE_BYTES + 1)
     except OSError as error:
-        raise Invalid(f"{path} can't be read: {error.strerror}.", hint=UNCHANGED) from error
+        raise Invalid(f"{path} can't be read: {error.strerror}.", hint=NAME_ANOTHER) from error
     except ValueError as error:
-        raise Invalid("That is no name of a file.", hint=UNCHANGED) from error
+        raise Invalid("That is no name of a file.", hint=NAME_ANOTHER) from error
     if len(content) > POLICY_FILE_BYTES:
-        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint=UNCHANGED)
+        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint=NAME_ANOTHER)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise Invalid(f"Line {line} of {path} is not UTF-8 text.", hint=UNCHANGED) from error
+        raise Invalid(f"Line {line} of {path} is not UTF-8 text.", hint=NOT_UTF_8) from error
