@@ -58,7 +58,7 @@ class FileExport(Dialog[None]):
         self._told = Static(system_text(""))
         self._hint = Static(system_text(HINTS[self.phase], "$foreground-muted"), classes="hint")
 
-    def about(self) -> Content:
+    def taken_away(self) -> Content:
         """What is taken away."""
         raise NotImplementedError
 
@@ -77,7 +77,7 @@ class FileExport(Dialog[None]):
     def compose(self) -> ComposeResult:
         words = f"\nTo a new file in {folder_words(self._folder)} that only you can read"
         with Vertical(classes="dialog"):
-            yield Static(self.about() + agent_block(words, "$foreground-muted"), classes="about")
+            yield Static(self.taken_away() + agent_block(words, "$foreground-muted"), classes="about")
             yield self._forms
             yield self._told
             yield self._hint

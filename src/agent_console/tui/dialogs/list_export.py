@@ -27,7 +27,7 @@ class ListExport(FileExport):
         self._link = around.link
         self._rows = 0
 
-    def about(self) -> Content:
+    def taken_away(self) -> Content:
         title = system_text("Export ", "bold") + agent_text(self._kind.title, "bold")
         filtered = f"\nOnly what matches {self._filter_text}" if self._filter_text else ""
         return title + agent_block(filtered, "$foreground-muted")

@@ -30,7 +30,7 @@ class TrailExport(FileExport):
         self._rows = 0
         self._position = 0
 
-    def about(self) -> Content:
+    def taken_away(self) -> Content:
         return system_text("Export the sealed acts\n", "bold") + agent_text(self._what, limit=300)
 
     async def parts(self, form: ExportForm) -> AsyncIterator[str]:
