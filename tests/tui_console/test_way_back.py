@@ -21,7 +21,7 @@ def test_a_way_that_is_too_long_loses_its_beginning_and_never_where_one_is() -> 
 
 
 async def test_esc_leads_from_a_list_back_to_the_screens_it_was_opened_from(fleet: Fleet) -> None:
-    """It used to lead to the pane of that kind of thing, and the way was lost."""
+    """Not to the pane of that kind of thing: there the way would be lost."""
     app = console(directly(fleet.working), start="jobs")
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)

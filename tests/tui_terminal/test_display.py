@@ -1,6 +1,7 @@
 """What an app sends, and that nothing else about it has changed."""
 
 import re
+from collections.abc import Awaitable, Callable
 
 import pytest
 from textual import events, messages
@@ -67,7 +68,21 @@ async def test_a_cursor_that_moved_is_sent_though_no_cell_changed() -> None:
     await play(app, story)
 
 
-async def test_redraw_sends_all_again() -> None:
+async def redrawn(app: OurFleet) -> None:
+    app.redraw()
+
+
+async def back_from_a_suspension(app: OurFleet) -> None:
+    app.app_resume_signal.publish(app)
+
+
+async def resized_there_and_back(app: OurFleet) -> None:
+    for size in (Size(60, 24), Size(80, 24)):
+        app.post_message(events.Resize(size, size))
+
+
+@pytest.mark.parametrize("heal", [redrawn, back_from_a_suspension, resized_there_and_back])
+async def test_what_was_written_over_is_sent_again(heal: Callable[[OurFleet], Awaitable[None]]) -> None:
     written: list[str] = []
     app = OurFleet(collecting(written))
     screen, stream = terminal(80, 24)
@@ -76,42 +91,8 @@ async def test_redraw_sends_all_again() -> None:
         stream.feed(await sent_by(app, written))
         before = screen.seen()
         stream.feed("\x1b[m\x1b[2J\x1b[HBroadcast message from root")
-        app.redraw()
-        stream.feed(await sent_by(app, written))
-        assert screen.seen() == before
-
-    await play(app, story)
-
-
-async def test_coming_back_from_a_suspension_sends_all_again() -> None:
-    written: list[str] = []
-    app = OurFleet(collecting(written))
-    screen, stream = terminal(80, 24)
-
-    async def story(pilot: Pilot[object]) -> None:
-        stream.feed(await sent_by(app, written))
-        before = screen.seen()
-        stream.feed("\x1b[m\x1b[2J")
-        app.app_resume_signal.publish(app)
+        await heal(app)
         await pilot.pause()
-        stream.feed(await sent_by(app, written))
-        assert screen.seen() == before
-
-    await play(app, story)
-
-
-async def test_a_resize_there_and_back_sends_all_again() -> None:
-    written: list[str] = []
-    app = OurFleet(collecting(written))
-    screen, stream = terminal(80, 24)
-
-    async def story(pilot: Pilot[object]) -> None:
-        stream.feed(await sent_by(app, written))
-        before = screen.seen()
-        stream.feed("\x1b[m\x1b[2J")
-        for size in (Size(60, 24), Size(80, 24)):
-            app.post_message(events.Resize(size, size))
-        await pilot.pause(0.05)
         stream.feed(await sent_by(app, written))
         assert screen.seen() == before
 
