@@ -59,8 +59,8 @@ def main() -> None:
     from agent_console.tui.terminal.skeleton import write_skeleton
 
     write_skeleton("agent-console")
+    from agent_console.cli.console import console, demo
     from agent_console.cli.ending import ended
-    from agent_console.cli.terminal import console, demo
 
     command, options = asked
     sys.exit(ended(lambda: demo(options) if command == "demo" else console(options)))

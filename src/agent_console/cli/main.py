@@ -112,7 +112,7 @@ def root(
 @exiting
 def console() -> int:
     """Open the console (the same as no command at all)."""
-    from agent_console.cli.terminal import console as opened_console
+    from agent_console.cli.console import console as opened_console
 
     return opened_console(_Given.options)
 
@@ -121,7 +121,7 @@ def console() -> int:
 @exiting
 def demo() -> int:
     """Open the console on an example fleet. It has a database of its own, needs nothing, changes nothing else."""
-    from agent_console.cli.terminal import demo as opened_demo
+    from agent_console.cli.console import demo as opened_demo
 
     return opened_demo(_Given.options)
 

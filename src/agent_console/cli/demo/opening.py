@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from agent_console.cli.console import can_show
 from agent_console.cli.demo.agents_process import AgentsProcess
 from agent_console.cli.demo.server_process import ServerProcess
 from agent_console.cli.opening import Say, imported, remote
-from agent_console.cli.terminal import can_show
 
 if TYPE_CHECKING:
     from agent_console.repository.port import Repository
