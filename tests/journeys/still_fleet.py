@@ -11,8 +11,6 @@ from tests.support.clusters import reachable_folder
 from tests.support.fleet import Fleet
 
 ANA, OLE, VERA = "ana@example.com", "ole@example.com", "vera@example.com"
-QUIET = "0 0 1"
-"""No mouse, and a cursor."""
 
 
 def place(fleet: Fleet, email: str = ANA) -> tuple[str, ...]:
@@ -33,13 +31,6 @@ def console_of(
 
 def wait_until_connected(console: Terminal) -> None:
     console.wait_for("Needs attention", "✓ connected")
-
-
-def leave(console: Terminal) -> None:
-    console.press("q")
-    console.wait_for_end(0)
-    console.wait_for_nobody()
-    assert console.modes() == QUIET
 
 
 def begun_by(story: Fleet, email: str) -> None:

@@ -18,6 +18,8 @@ PATIENCE = 90.0
 LOOK_SECONDS = 0.1
 CONSOLE = (sys.executable, "-m", "agent_console")
 REVERSED = re.compile(r"\x1b\[(\d+;)*7(;\d+)*m(\x1b\[[34][\d;]+m)*[^\x1b]*$")
+QUIET = "0 0 1"
+"""No mouse, and a cursor."""
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
 
 
@@ -168,3 +170,10 @@ def terminal(folder: Path, size: tuple[int, int] = (80, 24)) -> Iterator[Termina
         yield opened
     finally:
         opened.close()
+
+
+def leave(console: Terminal) -> None:
+    console.press("q")
+    console.wait_for_end(0)
+    console.wait_for_nobody()
+    assert console.modes() == QUIET

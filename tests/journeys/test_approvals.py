@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.journeys.still_fleet import VERA, ask_to_approve, begun_by, console_of, leave, open_first_request
+from tests.journeys.still_fleet import VERA, ask_to_approve, begun_by, console_of, open_first_request
+from tests.journeys.terminal import leave
 from tests.support.fleet import Fleet
 from tests.support.long_first import JOURNEYS
 

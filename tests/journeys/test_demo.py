@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.terminal import Terminal, terminal, wait_until
+from tests.journeys.terminal import QUIET, Terminal, leave, terminal, wait_until
 from tests.support.clusters import reachable_folder
 from tests.support.long_first import JOURNEYS_OF_THE_DEMO
 
@@ -20,8 +20,6 @@ HEALS_WITHIN = 60.0
 FLEET_COMES_WITHIN = 60.0
 ASKED_WITHIN = 90.0
 READY = ("✓ connected", "atlas")
-QUIET = "0 0 1"
-"""No mouse, and a cursor."""
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +41,6 @@ def start_demo(console: Terminal) -> None:
     console.wait_for("Needs attention", "✓ connected")
     console.press("2")
     console.wait_for(*READY, within=FLEET_COMES_WITHIN)
-
-
-def leave(console: Terminal) -> None:
-    console.press("q")
-    console.wait_for_end(0)
-    console.wait_for_nobody()
-    assert console.modes() == QUIET
 
 
 def test_a_first_look_around_and_a_decision_that_the_story_goes_on_from(console: Terminal) -> None:

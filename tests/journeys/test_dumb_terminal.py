@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.journeys.still_fleet import QUIET, place
-from tests.journeys.terminal import terminal
+from tests.journeys.still_fleet import place
+from tests.journeys.terminal import QUIET, terminal
 from tests.support.clusters import reachable_folder
 from tests.support.fleet import Fleet
 from tests.support.long_first import JOURNEYS

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.journeys.still_fleet import console_of, leave
-from tests.journeys.terminal import Terminal, wait_until
+from tests.journeys.still_fleet import console_of
+from tests.journeys.terminal import Terminal, leave, wait_until
 from tests.support.fleet import Fleet
 from tests.support.long_first import JOURNEYS
 

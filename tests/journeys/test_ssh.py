@@ -11,12 +11,11 @@ from tests.journeys.still_fleet import (
     VERA,
     ask_to_approve,
     begun_by,
-    leave,
     open_first_request,
     place,
     wait_until_connected,
 )
-from tests.journeys.terminal import CONSOLE, Terminal, terminal, wait_until
+from tests.journeys.terminal import CONSOLE, Terminal, leave, terminal, wait_until
 from tests.support.clusters import reachable_folder
 from tests.support.fleet import Fleet
 from tests.support.long_first import JOURNEYS

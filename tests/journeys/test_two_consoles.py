@@ -12,10 +12,9 @@ from tests.journeys.still_fleet import (
     ask_to_approve,
     begun_by,
     console_of,
-    leave,
     open_first_request,
 )
-from tests.journeys.terminal import wait_until
+from tests.journeys.terminal import leave, wait_until
 from tests.support.fleet import Fleet
 from tests.support.long_first import JOURNEYS
 
