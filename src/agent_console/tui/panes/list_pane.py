@@ -123,6 +123,10 @@ class ListPane(NarrowedPane):
         role = self.around.acting_as
         return role is not None and bool(choices(self.kind.list_operation, role))
 
+    def on_mount(self) -> None:
+        # At once: a list that is first laid out without its detail would be laid out twice.
+        self._lay_out()
+
     def on_resize(self) -> None:
         self._lay_out()
 
