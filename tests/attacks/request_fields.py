@@ -1,9 +1,9 @@
-"""Every id and every text that an operation takes, found in its request, however deep it lies there."""
+"""Every id, text and number that an operation takes, found in its request, however deep it lies there."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -54,6 +54,13 @@ def id_fields() -> tuple[IdField, ...]:
 
 def text_fields() -> tuple[Field[str], ...]:
     return _every(str)
+
+
+def number_fields() -> tuple[Field[Any], ...]:
+    """Where a number stands, and every object that takes anything: one may stand in it."""
+    whole = (field for field in _every(int) if field.kind is not bool)
+    objects = (field for field in text_fields() if field.holds[-1] is dict)
+    return *_every(float), *whole, *objects
 
 
 def _every(kind: type[Kind]) -> tuple[Field[Kind], ...]:

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field
 
 from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import AgentId, UserId
-from agent_console.domain.records import NotBlank, Record, Request
+from agent_console.domain.records import JsonObject, NotBlank, Record, Request
 from agent_console.domain.redact import redact
 
 AGENT_COUNT_CAP = 10_000
@@ -56,7 +56,7 @@ class AgentConfiguration(Request):
 
     agent_id: AgentId
     connector_ref: ConnectorRef | None = Field(None, description="Routing hint for the connector layer.")
-    profile: dict[str, JsonValue] | None = Field(None, description="Free description, a JSON object.")
+    profile: JsonObject | None = Field(None, description="Free description, a JSON object.")
 
 
 class AgentRevocation(Request):
@@ -76,5 +76,5 @@ class AgentImport(Request):
     version: str | None = Field(None, max_length=50, description="Its own version.")
     capabilities: Capabilities = Field((), description="What it can do; repeat for several.")
     connector_ref: ConnectorRef = Field("pull", description="Routing hint for the connector layer.")
-    profile: dict[str, JsonValue] = Field({}, description="Free description, a JSON object.")
+    profile: JsonObject = Field({}, description="Free description, a JSON object.")
     max_concurrent_jobs: Concurrency = Field(1, description="How many jobs it may hold at once.")

@@ -111,7 +111,7 @@ class KeptSeal(Request):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     team_id: TeamId
-    position: int = Field(ge=0)
+    position: int = Field(ge=0, le=LARGEST_NUMBER)
     hash: HashText
 
 

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from agent_console.domain.ids import AgentId, ConnectorId, UserId
 from agent_console.domain.kinds import CredentialLocation, StorageKind
-from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
+from agent_console.domain.records import Instant, JsonObject, NotBlank, PageRequest, Record, Request
 
 AGENTS_SHOWN = 100
 
@@ -20,8 +20,7 @@ GivenLocation = Annotated[
     CredentialLocation, BeforeValidator(_server_if_null, json_schema_input_type=CredentialLocation | None)
 ]
 StorageName = Annotated[str, Field(min_length=1, max_length=255), NotBlank]
-Credentials = Annotated[dict[str, JsonValue], Field(min_length=1)]
-Config = dict[str, JsonValue]
+Credentials = Annotated[JsonObject, Field(min_length=1)]
 
 
 class ConnectorAgent(Record):
@@ -78,7 +77,7 @@ class NewConnector(Request):
     credentials: Credentials | None = Field(
         None, repr=False, description="What opens the storage, a JSON object; only with server."
     )
-    config: Config = Field(default_factory=dict, description="Settings without secrets, a JSON object.")
+    config: JsonObject = Field(default_factory=dict, description="Settings without secrets, a JSON object.")
 
 
 class ConnectorUpdate(Request):
@@ -86,7 +85,7 @@ class ConnectorUpdate(Request):
 
     connector_id: ConnectorId
     name: StorageName | None = Field(None, description="A new name.")
-    config: Config | None = Field(None, description="New settings without secrets, a JSON object.")
+    config: JsonObject | None = Field(None, description="New settings without secrets, a JSON object.")
 
 
 class ConnectorCredentials(Request):

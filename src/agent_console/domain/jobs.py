@@ -11,7 +11,16 @@ from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, JobId, 
 from agent_console.domain.kinds import ParentKind
 from agent_console.domain.list_order import ListOrder
 from agent_console.domain.pausing import Pause
-from agent_console.domain.records import Instant, NoKeys, NotBlank, PageRequest, Record, Request, Storable
+from agent_console.domain.records import (
+    Instant,
+    JsonObject,
+    NoKeys,
+    NotBlank,
+    PageRequest,
+    Record,
+    Request,
+    Storable,
+)
 from agent_console.domain.states import JobStatus
 
 MAX_RUN_SECONDS = 14_400
@@ -118,9 +127,7 @@ class NewJob(Request):
     type: Annotated[str, NotBlank, Storable] = Field(
         min_length=1, max_length=100, description="What kind of work, such as report."
     )
-    payload: Annotated[dict[str, JsonValue], Storable, NoKeys] = Field(
-        description="What the agent gets, a JSON object."
-    )
+    payload: Annotated[JsonObject, NoKeys] = Field(description="What the agent gets, a JSON object.")
     priority: int = Field(0, ge=-1000, le=1000, description="Higher is claimed first.")
     required_capabilities: Annotated[tuple[str, ...], Storable] = Field(
         (), max_length=50, description="What an agent must be able to do; repeat for several."

@@ -15,6 +15,7 @@ from agent_console.domain.kinds import ActorType
 from agent_console.domain.records import (
     LARGEST_NUMBER,
     Instant,
+    JsonObject,
     NoKeys,
     NotBlank,
     Page,
@@ -53,7 +54,7 @@ Content = Annotated[
     AfterValidator(_fits),
     AfterValidator(without_keys),
 ]
-Payload = Annotated[dict[str, JsonValue], Storable, NoKeys, AfterValidator(_object_fits)]
+Payload = Annotated[JsonObject, NoKeys, AfterValidator(_object_fits)]
 
 
 class Message(Record):

@@ -1,6 +1,6 @@
 """What every model shares: frozen, strict in what is asked, generous in what is answered, times in UTC."""
 
-import math
+import sys
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
@@ -41,6 +41,8 @@ NotBlank = AfterValidator(_not_blank)
 
 LARGEST_NUMBER = 2**63 - 1
 """How far PostgreSQL counts."""
+LARGEST_COUNT = 2**31 - 1
+"""How far it counts attempts and versions."""
 
 Given = TypeVar("Given")
 
@@ -57,8 +59,9 @@ def _unstorable(value: object) -> str | None:
             return "must not contain NUL characters"
         case str() if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             return "must be whole Unicode characters"
-        case float() if not math.isfinite(value):
-            return "must hold finite numbers"
+        # NaN is neither smaller nor larger than anything.
+        case int() | float() if not abs(value) <= sys.float_info.max:
+            return "must hold finite numbers, none beyond 1.8e308"
         case dict():
             found = (_unstorable(part) for pair in value.items() for part in pair)
         case list() | tuple():
@@ -70,6 +73,7 @@ def _unstorable(value: object) -> str | None:
 
 # What PostgreSQL can't keep in a text or in JSON is refused where its field can still be named.
 Storable = AfterValidator(_storable)
+JsonObject = Annotated[dict[str, JsonValue], Storable]
 
 
 def _no_keys(value: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -1,11 +1,11 @@
 """How an agent comes in, and how it gets a new key."""
 
-from pydantic import ConfigDict, Field, JsonValue, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from agent_console.domain.agents import Agent
 from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import AgentId
-from agent_console.domain.records import Record, Request
+from agent_console.domain.records import JsonObject, Record, Request
 from agent_console.domain.redact import redact
 from agent_console.domain.tokens import Overlap, ShownOnce
 
@@ -38,7 +38,7 @@ class AgentRegistration(Request):
     connector_ref: str = Field(
         "pull", min_length=1, max_length=500, description="How it is reached; a place, never a secret."
     )
-    profile: dict[str, JsonValue] = Field({}, description="Free facts about it, a JSON object.")
+    profile: JsonObject = Field({}, description="Free facts about it, a JSON object.")
 
     @field_validator("name", "worker_id", "connector_ref")
     @classmethod

@@ -7,7 +7,16 @@ from pydantic import AfterValidator, Field
 from agent_console.domain.agent_changes import Reason, without_secrets
 from agent_console.domain.ids import AgentId, RouteId, UserId
 from agent_console.domain.kinds import RoutePolicy
-from agent_console.domain.records import PAGE_LIMIT_MAX, Instant, NotBlank, PageRequest, Record, Request, Storable
+from agent_console.domain.records import (
+    LARGEST_COUNT,
+    PAGE_LIMIT_MAX,
+    Instant,
+    NotBlank,
+    PageRequest,
+    Record,
+    Request,
+    Storable,
+)
 from agent_console.domain.states import Presence
 
 NOTES_LONGEST = 1000
@@ -56,14 +65,17 @@ class RouteEdit(Request):
     policy: RoutePolicy = Field(description="What happens when it asks.")
     notes: Notes | None = Field(None, description="For whoever reads the policy; empty removes them.")
     base_version: int | None = Field(
-        None, ge=0, description="The version you edit; 0 or left out for a pair that has no route."
+        None,
+        ge=0,
+        le=LARGEST_COUNT,
+        description="The version you edit; 0 or left out for a pair that has no route.",
     )
     reason: Reason | None = Field(None, description="Why; the history keeps it.")
 
 
 class RouteRemoval(Request):
     route_id: RouteId
-    base_version: int = Field(ge=1, description="The version that you saw.")
+    base_version: int = Field(ge=1, le=LARGEST_COUNT, description="The version that you saw.")
     reason: Reason | None = Field(None, description="Why; the history keeps it.")
 
 

@@ -11,7 +11,16 @@ from pydantic import AfterValidator, Field, JsonValue, computed_field, field_val
 
 from agent_console.domain.ids import CollectionId, ConnectorId, JobId, RunId
 from agent_console.domain.kinds import EventLevel
-from agent_console.domain.records import Instant, NotBlank, Record, Request, Storable
+from agent_console.domain.records import (
+    LARGEST_COUNT,
+    LARGEST_NUMBER,
+    Instant,
+    JsonObject,
+    NotBlank,
+    Record,
+    Request,
+    Storable,
+)
 from agent_console.domain.redact import redact, redact_json
 from agent_console.domain.states import JobStatus
 
@@ -21,13 +30,13 @@ JOBS_PER_CLAIM = 50
 WAIT_SECONDS = 30.0
 EVENTS_PER_CALL = 500
 TEXT_LENGTH = 10_000
+CODE_LENGTH = 100
 
 
 Redacted = AfterValidator(redact)
 Word = Annotated[str, NotBlank, Storable]
 Words = Annotated[str, Storable, Redacted]
 Told = Annotated[str, NotBlank, Storable, Redacted, Field(min_length=1, max_length=TEXT_LENGTH)]
-Facts = Annotated[dict[str, JsonValue], Storable]
 
 
 class ClaimWanted(Request):
@@ -135,7 +144,7 @@ class JobsHeld(Record):
 
 class HeldJob(Request):
     job_id: JobId
-    attempt: int = Field(ge=1, description="The attempt you were given with the job.")
+    attempt: int = Field(ge=1, le=LARGEST_COUNT, description="The attempt you were given with the job.")
 
 
 class JobStart(HeldJob):
@@ -159,8 +168,10 @@ class JobProgress(HeldJob):
 
     stage: Words | None = Field(None, max_length=200, description="What it is at, in a word.")
     percentage: int | None = Field(None, ge=0, le=100, description="How much of it is done.")
-    files_scanned: int | None = Field(None, ge=0, description="How many files it has looked at.")
-    total_files: int | None = Field(None, ge=0, description="How many files there are.")
+    files_scanned: int | None = Field(
+        None, ge=0, le=LARGEST_NUMBER, description="How many files it has looked at."
+    )
+    total_files: int | None = Field(None, ge=0, le=LARGEST_NUMBER, description="How many files there are.")
     current_file: Words | None = Field(None, max_length=2000, description="The file it is at.")
     message: Words | None = Field(None, max_length=2000, description="What it does, in a sentence.")
 
@@ -172,7 +183,7 @@ class JobProgress(HeldJob):
 class EventLine(Request):
     level: EventLevel = Field(EventLevel.INFO, description="info, warn or error.")
     message: Told = Field(description="What happened.")
-    payload: Facts | None = Field(None, description="A JSON object with the details.")
+    payload: JsonObject | None = Field(None, description="A JSON object with the details.")
 
     @field_validator("payload")
     @classmethod
@@ -203,7 +214,7 @@ class JobDone(Ending):
     result_summary: Words | None = Field(
         None, max_length=TEXT_LENGTH, description="What came of it, in a sentence."
     )
-    result: Facts | None = Field(None, description="What came of it, a JSON object.")
+    result: JsonObject | None = Field(None, description="What came of it, a JSON object.")
     signature: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
@@ -214,7 +225,7 @@ class JobDone(Ending):
 
 class JobFailed(Ending):
     error: Told = Field(description="What went wrong, for the operator.")
-    error_code: Word | None = Field(None, min_length=1, max_length=100, description="For programs.")
+    error_code: Word | None = Field(None, min_length=1, max_length=CODE_LENGTH, description="For programs.")
     retryable: bool = Field(True, description="Whether trying again makes sense.")
 
 

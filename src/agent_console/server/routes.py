@@ -21,6 +21,7 @@ from agent_console.server.arrival import arrival_of
 from agent_console.server.attended import while_client_stays, within
 from agent_console.server.credentials import CallerRepository, PublicRepository, keeps_pace
 from agent_console.server.failures import ERROR_RESPONSES
+from agent_console.server.json_body import JsonRoute
 from agent_console.server.leaving import Leaving
 from agent_console.server.open_at_once import OpenAtOnce
 from agent_console.server.tracing import ANSWER
@@ -105,7 +106,7 @@ def _accepted(operation: AnyOperation) -> dict[int | str, dict[str, Any]]:
 @cache
 def operation_routes() -> tuple[BaseRoute, ...]:
     """They follow from the declarations alone, so every app of a process shares them."""
-    router = APIRouter()
+    router = APIRouter(route_class=JsonRoute)
     for operation in OPERATIONS:
         most = operation.per_minute
         router.add_api_route(

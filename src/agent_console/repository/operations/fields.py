@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agent_console.domain.ids import Id
-from agent_console.domain.records import LARGEST_NUMBER
+from agent_console.domain.records import LARGEST_COUNT
 
 
 def value_type(annotation: Any) -> Any:
@@ -71,9 +71,9 @@ def range_of(info: FieldInfo) -> str:
         return ""
     least = next((bound.ge for bound in info.metadata if hasattr(bound, "ge")), None)
     most = next((bound.le for bound in info.metadata if hasattr(bound, "le")), None)
-    return (
-        "" if least is None or most in (None, LARGEST_NUMBER) else f"{shown_value(least)} to {shown_value(most)}"
-    )
+    if least is None or most is None or most >= LARGEST_COUNT:
+        return ""
+    return f"{shown_value(least)} to {shown_value(most)}"
 
 
 def default_of(info: FieldInfo) -> str:
