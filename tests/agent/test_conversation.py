@@ -1,11 +1,12 @@
 """What a program is given, and what its lines become."""
 
+import math
 import sys
 
 import pytest
 from pydantic import JsonValue
 
-from agent_console.agent import JobContext
+from agent_console.agent import JobContext, JobFailure
 from agent_console.domain.runs import NewRun
 from agent_console.repository.operations.runs import RUNS_START
 from tests.agent.stage import Stage
@@ -138,6 +139,52 @@ async def test_a_result_that_is_refused_fails_the_job_and_says_why(stage: Stage)
 
     assert (became, stage.column(job_id, "error_code")) == ("failed", "result_refused")
     assert "larger than 1,000,000 bytes" in str(stage.column(job_id, "error_message"))
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, 10**400], ids=["nan", "infinity", "beyond a double"])
+async def test_a_result_that_can_not_be_sent_fails_the_job_and_names_the_place(
+    stage: Stage, number: float
+) -> None:
+    job_id = await stage.enqueue()
+
+    async def unstable(_: JobContext) -> dict[str, JsonValue]:
+        return {"losses": [0.1, number]}
+
+    async with stage.working(unstable):
+        became = await stage.ended(job_id)
+
+    assert (became, stage.column(job_id, "error_code")) == ("failed", "result_refused")
+    assert stage.column(job_id, "error_message") == (
+        "The result was refused: result: must hold finite numbers, none beyond 1.8e308"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"), [("x" * 200, "x" * 70 + "… +130 characters"), (" ", None)], ids=["long", "blank"]
+)
+async def test_a_failure_is_told_whatever_its_code_is(stage: Stage, code: str, kept: str | None) -> None:
+    job_id = await stage.enqueue()
+
+    async def failing(_: JobContext) -> None:
+        raise JobFailure("no luck", code=code)
+
+    async with stage.working(failing):
+        became = await stage.ended(job_id)
+
+    assert (became, stage.column(job_id, "error_code")) == ("failed", kept)
+
+
+async def test_progress_that_is_no_number_is_a_warning_and_the_work_goes_on(stage: Stage) -> None:
+    job_id = await stage.enqueue()
+
+    async def unstable(job: JobContext) -> None:
+        job.progress(percentage=math.nan)
+
+    async with stage.working(unstable):
+        became = await stage.ended(job_id)
+
+    assert became == "succeeded"
+    assert stage.lines(job_id) == [("warn", "Progress that could not be told as it was.")]
 
 
 async def test_a_signed_job_is_signed(stage: Stage) -> None:

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from uuid import UUID
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from agent_console.agent.delegating import ask_another, until_settled
 from agent_console.agent.held import HeldJob, Stop
@@ -98,8 +98,9 @@ class JobContext:
         current_file: str | None = None,
     ) -> None:
         """Say how far it is; replaces what was said before."""
-        share = None if percentage is None else round(min(max(percentage, 0.0), 100.0))
         try:
+            # What is no number can't be rounded.
+            share = None if percentage is None else round(min(max(percentage, 0.0), 100.0))
             said = JobProgress(
                 job_id=self.id,
                 attempt=self.attempt,
@@ -110,7 +111,7 @@ class JobContext:
                 total_files=total_files,
                 current_file=_cut(current_file, PROGRESS_TEXT),
             )
-        except ValidationError:
+        except ValueError:
             self.event("Progress that could not be told as it was.", level=EventLevel.WARN)
         else:
             self._output.progress(said)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import JsonValue
 
-from agent_console.agent.storable import shortened, storable, storable_facts
+from agent_console.agent.storable import shortened, storable, storable_facts, storable_text
 from agent_console.domain.delegation import canonical
 from agent_console.domain.redact import redact, redact_json
-from agent_console.domain.working import TEXT_LENGTH, Assignment, ClaimWanted, JobDone, JobFailed
+from agent_console.domain.working import CODE_LENGTH, TEXT_LENGTH, Assignment, ClaimWanted, JobDone, JobFailed
 
 if TYPE_CHECKING:
     from agent_console.agent.job import JobContext
@@ -78,10 +78,15 @@ def failed_request(assignment: Assignment, failure: JobFailure, claim_next: Clai
         error=_told(failure.message, ERROR_LENGTH)
         if failure.message.strip()
         else "It failed and did not say why.",
-        error_code=failure.code,
+        error_code=_code(failure.code),
         retryable=failure.retryable,
         claim_next=claim_next,
     )
+
+
+def _code(code: str | None) -> str | None:
+    """Whatever a handler called it: a name that can't be kept must not keep the end of the job from being told."""
+    return shortened(storable_text(code), CODE_LENGTH) if code and code.strip() else None
 
 
 def _told(text: str, length: int) -> str:

@@ -29,6 +29,7 @@ from agent_console.agent.said import (
 )
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.kinds import EventLevel
+from agent_console.domain.problems import first_problem
 
 TRY_AGAIN = 75
 ERROR_LINES = 20
@@ -147,7 +148,8 @@ class _Conversation:
             try:
                 await self.job.post_message(text)
             except (ConsoleError, ValidationError) as refusal:
-                self.job.event(f"A message could not be posted: {_reason(refusal)}", level=EventLevel.WARN)
+                reason = first_problem(refusal) if isinstance(refusal, ValidationError) else refusal
+                self.job.event(f"A message could not be posted: {reason}", level=EventLevel.WARN)
             finally:
                 self.messages.task_done()
 
@@ -157,12 +159,6 @@ class _Conversation:
         name, words = _shown_exit(code)
         message = "\n".join([*self.last_errors, f"({words})"])
         raise JobFailure(message, code=name, retryable=code == TRY_AGAIN)
-
-
-def _reason(refusal: ConsoleError | ValidationError) -> str:
-    if isinstance(refusal, ConsoleError):
-        return str(refusal)
-    return str(refusal.errors(include_input=False, include_url=False)[0]["msg"])
 
 
 def _shown_exit(code: int) -> tuple[str, str]:

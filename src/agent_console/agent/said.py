@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from agent_console.agent.storable import storable
 from agent_console.domain.kinds import EventLevel
-from agent_console.domain.problems import problem_of
+from agent_console.domain.problems import first_problem
 
 MARK = '"agent_console"'
 
@@ -92,13 +92,8 @@ def said_in(line: str) -> Said:
     try:
         return _FORMS.validate_python(storable(value), strict=False)
     except ValidationError as error:
-        return NotUnderstood(line, _problem(error))
-
-
-def _problem(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(map(str, first["loc"][1:]))
-    return f"{place}: {problem_of(first)}" if place else problem_of(first)
+        # The first step names the form.
+        return NotUnderstood(line, first_problem(error, below=1))
 
 
 def _no_number(word: str) -> NoReturn:

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from agent_console.agent.held import HeldJob, Stop
 from agent_console.agent.job import JobContext
 from agent_console.agent.outcome import (
@@ -19,6 +21,7 @@ from agent_console.agent.outcome import (
 )
 from agent_console.agent.output import JobOutput
 from agent_console.domain.errors import BadRequest, Conflict, ConsoleError, Invalid, NotFound, TooLarge
+from agent_console.domain.problems import first_problem
 from agent_console.domain.working import CancelAcknowledged, Claimed, ClaimWanted, Ended
 from agent_console.repository.operations import Operation
 from agent_console.repository.operations.declared import Asked
@@ -119,10 +122,13 @@ class JobAtWork:
         assignment = self.held.assignment
         try:
             return await self._end(JOBS_COMPLETE, lambda wanted: done_request(assignment, done, wanted))
-        except (Invalid, TooLarge, BadRequest) as refusal:
-            return await self._tell_failed(
-                JobFailure(f"The result was refused: {refusal}", code="result_refused", retryable=False)
-            )
+        except ValidationError as error:
+            refusal = first_problem(error)
+        except (Invalid, TooLarge, BadRequest) as error:
+            refusal = str(error)
+        return await self._tell_failed(
+            JobFailure(f"The result was refused: {refusal}", code="result_refused", retryable=False)
+        )
 
     async def _tell_failed(self, failure: JobFailure) -> Claimed | None:
         assignment = self.held.assignment

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 _A_TIME = "has to be a time with its zone, such as 2026-11-01T00:00:00Z"
@@ -30,3 +31,11 @@ def problem_of(found: ErrorDetails) -> str:
         return words
     said = found["msg"].removeprefix("Value error, ").replace(" after validation", "")
     return _SHOULD.sub(r"has to \1 ", said)
+
+
+def first_problem(error: ValidationError, *, below: int = 0) -> str:
+    """What is wrong first, and where, without the first steps of the way there; never the value, which may be a
+    secret."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"][below:])
+    return f"{place}: {problem_of(first)}" if place else problem_of(first)
