@@ -7,7 +7,7 @@ import pytest
 
 from agent_console.cli.policy_files import text_of
 from agent_console.domain.errors import ConsoleError, Invalid, TooLarge
-from agent_console.domain.route_drafts import POLICY_FILE_BYTES
+from agent_console.domain.policy_plans import POLICY_FILE_BYTES
 from tests.cli.program import Ended, agent_console
 from tests.support.fleet import Fleet
 from tests.support.warm_start import PROGRAMS

@@ -10,7 +10,7 @@ from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.ids import AgentId, AuditId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.policy_files import FileRoute, agent_in_file, read_policy, written_policy
-from agent_console.domain.route_drafts import POLICY_FILE_BYTES
+from agent_console.domain.policy_plans import POLICY_FILE_BYTES
 from agent_console.domain.route_replays import Recorded, replayed
 from agent_console.domain.routes import RouteEdit
 from tests.support.fleet import AT

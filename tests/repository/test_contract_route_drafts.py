@@ -10,8 +10,8 @@ from agent_console.domain.delegation import Outcome, Rule
 from agent_console.domain.errors import Conflict, Invalid, NotFound
 from agent_console.domain.ids import AuditId, RunId, ThreadId
 from agent_console.domain.kinds import RoutePolicy
+from agent_console.domain.policy_plans import PolicyApplication, PolicyPlan, Step
 from agent_console.domain.records import Nothing
-from agent_console.domain.route_drafts import PolicyApplication, PolicyPlan, Step
 from agent_console.domain.route_replays import (
     EXAMPLES_MOST,
     REPLAYED_MOST,

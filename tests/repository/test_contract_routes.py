@@ -9,7 +9,7 @@ from agent_console.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from agent_console.domain.ids import AgentId, ApprovalId, RouteId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.permissions import Permission
-from agent_console.domain.route_drafts import PolicyApplication
+from agent_console.domain.policy_plans import PolicyApplication
 from agent_console.domain.routes import (
     MatrixQuery,
     Route,

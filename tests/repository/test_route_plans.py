@@ -11,8 +11,8 @@ from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.route_replays import REPLAYED_MOST
 from agent_console.domain.routes import MatrixQuery, RouteQuery
 from agent_console.repository.postgres.policy.route_changes import LAST_VERSIONS
-from agent_console.repository.postgres.policy.route_drafts import RECORDED
 from agent_console.repository.postgres.policy.route_matrix import wanted_agents, wanted_cells
+from agent_console.repository.postgres.policy.route_replays import RECORDED
 from agent_console.repository.postgres.policy.routes import versions, wanted_routes
 from tests.conftest import FLEET_TEMPLATE
 from tests.support.clusters import TemplateDatabase

@@ -12,14 +12,14 @@ from agent_console.cli.opening import Load, opened, refuse_read_only
 from agent_console.cli.output import WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate, refuse_ids, whisper
 from agent_console.cli.shown import print_answer
 from agent_console.domain.errors import Invalid, TooLarge
-from agent_console.domain.records import Nothing
-from agent_console.domain.route_drafts import (
+from agent_console.domain.policy_plans import (
     POLICY_FILE_BYTES,
     PlannedStep,
     PolicyApplication,
     PolicyPlan,
     Step,
 )
+from agent_console.domain.records import Nothing
 from agent_console.repository.operations.routes import ROUTES_APPLY, ROUTES_EXPORT
 
 UNREADABLE = "Nothing was changed. Name a file that you can read, or - for standard input."

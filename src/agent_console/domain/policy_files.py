@@ -21,8 +21,8 @@ from pydantic import TypeAdapter, ValidationError
 from agent_console.domain.errors import ConsoleError, Invalid, JSONValue, TooLarge, WrongId
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import RoutePolicy
+from agent_console.domain.policy_plans import POLICY_FILE_BYTES
 from agent_console.domain.problems import problem_of
-from agent_console.domain.route_drafts import POLICY_FILE_BYTES
 from agent_console.domain.routes import AgentWord, Notes
 from agent_console.domain.safe_text import safe_text, shortened
 

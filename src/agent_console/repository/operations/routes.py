@@ -2,8 +2,8 @@
 
 from agent_console.domain.audit import audit_action
 from agent_console.domain.permissions import Permission
+from agent_console.domain.policy_plans import APPLY_SECONDS, PolicyApplication, PolicyPlan, PolicyText
 from agent_console.domain.records import Nothing, Page
-from agent_console.domain.route_drafts import APPLY_SECONDS, PolicyApplication, PolicyPlan, PolicyText
 from agent_console.domain.route_replays import Replay, RouteExplanation, RouteQuestion, RouteReplay
 from agent_console.domain.routes import (
     Matrix,

@@ -22,9 +22,9 @@ from agent_console.repository.postgres.policy import (
     outcomes,
     policy_files,
     route_changes,
-    route_drafts,
     route_explaining,
     route_matrix,
+    route_replays,
     routes,
 )
 from agent_console.repository.postgres.queue import (

@@ -13,8 +13,7 @@ from agent_console.database.tables import agents
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AgentId, RouteId
-from agent_console.domain.records import Nothing
-from agent_console.domain.route_drafts import (
+from agent_console.domain.policy_plans import (
     APPLY_SECONDS,
     CHANGES_MOST,
     PlannedStep,
@@ -23,6 +22,7 @@ from agent_console.domain.route_drafts import (
     PolicyText,
     Step,
 )
+from agent_console.domain.records import Nothing
 from agent_console.repository.operations.routes import POLICY_APPLIED, ROUTES_APPLY, ROUTES_EXPORT
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.own_pace import answers_at_own_pace

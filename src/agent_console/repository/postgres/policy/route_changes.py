@@ -12,7 +12,7 @@ from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AgentId, RouteId, TeamId
 from agent_console.domain.kinds import RoutePolicy
-from agent_console.domain.route_drafts import Step
+from agent_console.domain.policy_plans import Step
 from agent_console.domain.routes import Route, RouteEdit, RouteRemoval
 from agent_console.repository.operations.routes import (
     ROUTE_CREATED,

@@ -10,8 +10,8 @@ from textual.widgets import Input, Static
 
 from agent_console.config.folders import full_path
 from agent_console.domain.errors import Conflict, ConsoleError, Invalid
+from agent_console.domain.policy_plans import PolicyApplication, PolicyPlan
 from agent_console.domain.problems import problem_of
-from agent_console.domain.route_drafts import PolicyApplication, PolicyPlan
 from agent_console.repository.operations.routes import ROUTES_APPLY
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.dialogs.operation_form import DoIt

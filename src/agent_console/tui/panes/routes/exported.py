@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from agent_console.domain.route_drafts import PolicyText
+from agent_console.domain.policy_plans import PolicyText
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Remark
 from agent_console.tui.panes.panel_screen import PanelScreen

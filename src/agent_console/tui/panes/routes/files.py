@@ -4,7 +4,7 @@ from datetime import datetime
 from pathlib import Path
 
 from agent_console.domain.errors import Invalid, TooLarge
-from agent_console.domain.route_drafts import POLICY_FILE_BYTES
+from agent_console.domain.policy_plans import POLICY_FILE_BYTES
 from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, unused_name
 
 NAME_ANOTHER = "Nothing was changed. Name a policy file as E writes it."

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from textual.content import Content
 
 from agent_console.domain.errors import ConsoleError, JSONValue
-from agent_console.domain.route_drafts import PlannedStep, PolicyPlan, Step
+from agent_console.domain.policy_plans import PlannedStep, PolicyPlan, Step
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.facts import Fact, FactSheet, Heading, Listing, Remark, SheetPart
 from agent_console.tui.panes.routes.looks import notes_change, pair_text, policy_change, policy_text

@@ -1,4 +1,4 @@
-"""Policy before it is made: drafts that are tried on what was asked, and files that are planned and applied."""
+"""The whole policy as one text, and what applying it would change: all of it together, or nothing."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar
