@@ -20,9 +20,19 @@ from agent_console.repository.postgres.work import Work, answers
 
 async def setting_value(connection: AsyncConnection, team_id: TeamId, rule: SettingRule) -> int:
     """What a rule of the team is now, for whoever has to keep it."""
-    wanted = select(settings.c.value).where(settings.c.team_id == team_id, settings.c.name == rule.name)
-    found = (await connection.execute(wanted)).scalar()
-    return rule.default if found is None else int(found)
+    return (await setting_values(connection, team_id, rule))[rule]
+
+
+async def setting_values(
+    connection: AsyncConnection, team_id: TeamId, *rules: SettingRule
+) -> dict[SettingRule, int]:
+    """Several rules in one look."""
+    names = [rule.name for rule in rules]
+    wanted = select(settings.c.name, settings.c.value).where(
+        settings.c.team_id == team_id, settings.c.name.in_(names)
+    )
+    stored = {row.name: int(row.value) for row in await connection.execute(wanted)}
+    return {rule: stored.get(rule.name, rule.default) for rule in rules}
 
 
 async def _stored(work: Work) -> dict[str, Row[Any]]:

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from sqlalchemy import Row, Select, case, func, select, text
 
-from agent_console.database.tables import a2a_routes, agents, approvals, runs, settings
+from agent_console.database.tables import a2a_routes, agents, approvals, runs
 from agent_console.domain.delegation import DelegationFacts, NewDelegation, RouteFacts, request_digest
-from agent_console.domain.ids import AgentId, ApprovalId, RouteId, RunId
+from agent_console.domain.ids import AgentId, ApprovalId, RouteId, RunId, ThreadId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.states import ApprovalState, RunStatus
 from agent_console.domain.team_settings import (
@@ -17,9 +17,9 @@ from agent_console.domain.team_settings import (
     MAX_HOPS,
     RUNS_PER_THREAD,
     WAITING_PER_AGENT,
-    SettingRule,
 )
 from agent_console.repository.postgres.runs.beginning import new_trace, open_runs
+from agent_console.repository.postgres.team_settings import setting_values
 from agent_console.repository.postgres.threads.access import Access
 from agent_console.repository.postgres.work import Work
 
@@ -116,20 +116,24 @@ async def locked_route(work: Work, from_agent_id: AgentId, to_agent_id: AgentId)
 
 
 async def gather(work: Work, access: Access, asked: NewDelegation, pair: Pair) -> Gathered:
-    limits = await _limits(work, MAX_HOPS, RUNS_PER_THREAD, WAITING_PER_AGENT, DUPLICATE_WINDOW_SECONDS)
-    parent = await _parent(work, access, asked, pair.from_agent_id)
+    limits = await setting_values(
+        work.connection,
+        work.caller.team_id,
+        *(MAX_HOPS, RUNS_PER_THREAD, WAITING_PER_AGENT, DUPLICATE_WINDOW_SECONDS),
+    )
+    parent = await parent_run(work, pair.from_agent_id, asked.thread_id, asked.parent_run_id)
     digest = request_digest(pair.from_agent_id, asked.to, asked.thread_id, asked.input)
-    earlier = await _earlier(work, access, digest, limits[DUPLICATE_WINDOW_SECONDS.name])
+    earlier = await _earlier(work, access, digest, limits[DUPLICATE_WINDOW_SECONDS])
     route = await locked_route(work, pair.from_agent_id, asked.to)
     facts = DelegationFacts(
         to_agent_id=asked.to,
         path=(*(() if parent is None else parent.path), pair.from_agent_id),
         route=None if route is None else RouteFacts(route.policy, route.version),
-        max_hops=limits[MAX_HOPS.name],
-        runs_per_thread=limits[RUNS_PER_THREAD.name],
+        max_hops=limits[MAX_HOPS],
+        runs_per_thread=limits[RUNS_PER_THREAD],
         open_runs=await open_runs(work, access),
         waiting=await _waiting_in_turn(work, pair.from_agent_id, route),
-        waiting_per_agent=limits[WAITING_PER_AGENT.name],
+        waiting_per_agent=limits[WAITING_PER_AGENT],
         target_able=pair.to_able,
         parent_fits=parent is not None or asked.parent_run_id is None,
         repeats=earlier is not None,
@@ -161,17 +165,10 @@ async def waiting_requests(work: Work, agent_id: AgentId) -> int:
     return counted
 
 
-async def _limits(work: Work, *rules: SettingRule) -> dict[str, int]:
-    names = [rule.name for rule in rules]
-    wanted = select(settings.c.name, settings.c.value).where(
-        settings.c.team_id == work.caller.team_id, settings.c.name.in_(names)
-    )
-    stored = {row.name: int(row.value) for row in await work.connection.execute(wanted)}
-    return {rule.name: stored.get(rule.name, rule.default) for rule in rules}
-
-
-async def _parent(work: Work, access: Access, asked: NewDelegation, agent_id: AgentId) -> Parent | None:
-    """The run it is asked for. An agent that has one and names none is given it: a path can't be laundered.
+async def parent_run(
+    work: Work, agent_id: AgentId, thread_id: ThreadId | None, named: RunId | None = None
+) -> Parent | None:
+    """The run that an agent asks for. One that has a run and names none is given it: a path can't be laundered.
 
     Served by the primary key or by runs_target_status_idx. Of several: one of the same thread, then one that runs,
     then the newest.
@@ -181,9 +178,9 @@ async def _parent(work: Work, access: Access, asked: NewDelegation, agent_id: Ag
         runs.c.target_agent_id == agent_id,
         runs.c.status.in_(UNFINISHED),
     )
-    if asked.parent_run_id is not None:
-        wanted = wanted.where(runs.c.id == asked.parent_run_id)
-    same_thread = case((runs.c.thread_id == access.thread_id, 0), else_=1)
+    if named is not None:
+        wanted = wanted.where(runs.c.id == named)
+    same_thread = case((runs.c.thread_id == thread_id, 0), else_=1)
     runs_now = case((runs.c.status == RunStatus.RUNNING.value, 0), else_=1)
     found = (
         await work.connection.execute(wanted.order_by(same_thread, runs_now, runs.c.seq.desc()).limit(1))
