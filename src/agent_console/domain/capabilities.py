@@ -10,16 +10,17 @@ LONGEST = 200
 
 
 def normal_capabilities(given: Iterable[str]) -> tuple[str, ...]:
-    """Trimmed, distinct, in a fixed order; an empty one is an error."""
-    found: set[str] = set()
-    for item in given:
-        word = item.strip()
-        if not word:
-            raise ValueError("a capability must not be empty")
-        if len(word) > LONGEST:
-            raise ValueError(f"a capability has at most {LONGEST} characters")
-        found.add(word)
-    return tuple(sorted(found))
+    return normal_words(given, "a capability", LONGEST)
+
+
+def normal_words(given: Iterable[str], what: str, longest: int) -> tuple[str, ...]:
+    """Trimmed, distinct, in a fixed order; an empty or overlong one is an error."""
+    words = {item.strip() for item in given}
+    if "" in words:
+        raise ValueError(f"{what} must not be empty")
+    if any(len(word) > longest for word in words):
+        raise ValueError(f"{what} has at most {longest} characters")
+    return tuple(sorted(words))
 
 
 def satisfies(capability: str, demand: str) -> bool:

@@ -2,11 +2,10 @@
 
 from pydantic import ConfigDict, Field, field_validator
 
+from agent_console.domain.agent_changes import AgentName, Capabilities, ConnectorRef
 from agent_console.domain.agents import Agent
-from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import AgentId
 from agent_console.domain.records import JsonObject, Record, Request
-from agent_console.domain.redact import redact
 from agent_console.domain.tokens import Overlap, ShownOnce
 
 ASK_AGAIN_MINUTES = 10
@@ -24,9 +23,9 @@ class AgentRegistration(Request):
         repr=False,
         description="16 to 128 random characters of the agent's own; keep them until the key has arrived.",
     )
-    name: str = Field(min_length=1, max_length=255, description="The agent's name, unique in the team.")
-    worker_id: str | None = Field(
-        None, min_length=1, max_length=255, description="How it names itself to the queue; its name if left out."
+    name: AgentName = Field(description="The agent's name, unique in the team.")
+    worker_id: AgentName | None = Field(
+        None, description="How it names itself to the queue; its name if left out."
     )
     hostname: str | None = Field(None, min_length=1, max_length=255, description="The machine it runs on.")
     os_info: str | None = Field(None, min_length=1, max_length=255, description="The operating system there.")
@@ -34,35 +33,14 @@ class AgentRegistration(Request):
     binary_checksum: str | None = Field(
         None, pattern="^[0-9a-fA-F]{64}$", description="SHA-256 of the agent's program, in hex."
     )
-    capabilities: tuple[str, ...] = Field((), max_length=200, description="What it can do; repeat for several.")
-    connector_ref: str = Field(
-        "pull", min_length=1, max_length=500, description="How it is reached; a place, never a secret."
-    )
+    capabilities: Capabilities = Field((), description="What it can do; repeat for several.")
+    connector_ref: ConnectorRef = Field("pull", description="How it is reached; a place, never a secret.")
     profile: JsonObject = Field({}, description="Free facts about it, a JSON object.")
-
-    @field_validator("name", "worker_id", "connector_ref")
-    @classmethod
-    def _not_blank(cls, value: str | None) -> str | None:
-        if value is not None and not value.strip():
-            raise ValueError("must not be blank")
-        return value
-
-    @field_validator("connector_ref")
-    @classmethod
-    def _no_secret(cls, value: str) -> str:
-        if redact(value) != value:
-            raise ValueError("must not hold a secret; name a place and keep the secret with the agent")
-        return value
 
     @field_validator("binary_checksum")
     @classmethod
     def _lower(cls, value: str | None) -> str | None:
         return None if value is None else value.lower()
-
-    @field_validator("capabilities")
-    @classmethod
-    def _normal(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return normal_capabilities(value)
 
 
 class AgentWithKey(Record):

@@ -3,13 +3,12 @@
 A secret is in the answer that minted it and nowhere else; every other answer shows only its prefix.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from agent_console.domain.capabilities import LONGEST
+from agent_console.domain.capabilities import normal_capabilities, normal_words
 from agent_console.domain.ids import AgentId, OperatorTokenId, RegistrationTokenId, UserId, WorkerTokenId
 from agent_console.domain.records import Instant, PageRequest, Record, Request
 
@@ -128,17 +127,17 @@ class NewWorkerToken(Request):
     @field_validator("allowed_repositories")
     @classmethod
     def _clean_repositories(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if value is None else clean_list(value, LONGEST_REPOSITORY)
+        return None if value is None else normal_words(value, "a repository", LONGEST_REPOSITORY)
 
     @field_validator("allowed_job_types")
     @classmethod
     def _clean_job_types(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if value is None else clean_list(value, LONGEST_JOB_TYPE)
+        return None if value is None else normal_words(value, "a job type", LONGEST_JOB_TYPE)
 
     @field_validator("capabilities")
     @classmethod
     def _clean_capabilities(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if value is None else clean_list(value, LONGEST)
+        return None if value is None else normal_capabilities(value)
 
 
 class WorkerTokenQuery(PageRequest):
@@ -199,13 +198,3 @@ class OperatorTokenAsked(Request):
 class OperatorTokenRotation(OperatorTokenAsked):
     overlap_seconds: Overlap = 0
     days: int = Field(OPERATOR_DAYS, ge=1, le=OPERATOR_DAYS_MAX, description="How many days the new one works.")
-
-
-def clean_list(given: Iterable[str], longest: int) -> tuple[str, ...]:
-    """Trimmed, distinct, in a fixed order; an empty or overlong item is an error."""
-    words = {item.strip() for item in given}
-    if "" in words:
-        raise ValueError("an item must not be empty")
-    if any(len(word) > longest for word in words):
-        raise ValueError(f"an item has at most {longest} characters")
-    return tuple(sorted(words))
