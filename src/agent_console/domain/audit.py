@@ -25,6 +25,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Fact: TypeAlias = str | int | bool | None
+Facts: TypeAlias = dict[str, Fact]
 
 # Every action there is, with the metadata keys it may carry.
 ACTIONS: dict[str, frozenset[str]] = {}

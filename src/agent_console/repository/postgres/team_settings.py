@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.database.tables import settings, teams, users
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Invalid, NotFound
 from agent_console.domain.ids import TeamId
 from agent_console.domain.records import Nothing, Page
@@ -80,7 +80,7 @@ async def set_setting(work: Work, change: SettingChange) -> Setting:
             .values(new | {"team_id": team_id, "name": rule.name})
             .on_conflict_do_update(index_elements=["team_id", "name"], set_=new)
         )
-        facts: dict[str, str | int | bool | None] = {"name": rule.name, "old": old, "new": change.value}
+        facts: Facts = {"name": rule.name, "old": old, "new": change.value}
         event = AuditEvent(action=CONFIG_CHANGED, resource_type="setting", resource_id=rule.name, metadata=facts)
         await audit.append(work, event, at)
         work.announce(Topic.EVERYTHING, team_id)

@@ -8,7 +8,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent_console.domain.audit import SYSTEM, Actor, AuditEvent
+from agent_console.domain.audit import SYSTEM, Actor, AuditEvent, Facts
 from agent_console.domain.audit_proof import Pruned, PrunedMonth, Pruning
 from agent_console.domain.audit_trail import Checkpoint
 from agent_console.domain.errors import Conflict
@@ -86,7 +86,7 @@ async def drop_oldest(connection: AsyncConnection, team_id: TeamId | None, actor
     return dropped
 
 
-def _facts(month: Row[Any]) -> dict[str, str | int | bool | None]:
+def _facts(month: Row[Any]) -> Facts:
     """What the checkpoint says, so that nobody can put another in its place."""
     return {
         "checkpoint": str(UUID(int=month.checkpoint.int)),

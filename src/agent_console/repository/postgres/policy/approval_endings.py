@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Row, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.database.tables import approvals, runs
-from agent_console.domain.audit import Actor, AuditEvent, Fact
+from agent_console.domain.audit import Actor, AuditEvent, Facts
 from agent_console.domain.ids import AgentId, ApprovalId, TeamId, ThreadId
 from agent_console.domain.kinds import Decision
 from agent_console.domain.states import ApprovalState, RunStatus
@@ -57,7 +57,7 @@ ITS_RUN_IS_OVER = (
 )
 
 
-def facts_of(row: Row[Any]) -> dict[str, Fact]:
+def facts_of(row: Row[Any]) -> Facts:
     """What the audit trail keeps of a request: never its words."""
     return {
         "from_agent_id": str(row.from_agent_id),

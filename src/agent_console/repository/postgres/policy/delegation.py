@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, select
 
 from agent_console.database.tables import approvals
 from agent_console.domain.approvals import ENVELOPE_FORM
-from agent_console.domain.audit import Actor, AuditEvent, Fact
+from agent_console.domain.audit import Actor, AuditEvent, Facts
 from agent_console.domain.delegation import (
     UNDECIDED,
     Delegation,
@@ -231,12 +231,10 @@ class _Asking:
             "input": self.asked.input,
         }
 
-    async def _tell(
-        self, kind: str, what: str, more: dict[str, Fact] | None = None, *, run_id: RunId | None = None
-    ) -> None:
+    async def _tell(self, kind: str, what: str, more: Facts | None = None, *, run_id: RunId | None = None) -> None:
         gathered = self.gathered
         parent = None if gathered is None or gathered.parent is None else str(gathered.parent.run_id)
-        facts: dict[str, Fact] = {
+        facts: Facts = {
             "from_agent_id": str(self.pair.from_agent_id),
             "to_agent_id": str(self.asked.to),
             "rule": self.verdict.rule.value,

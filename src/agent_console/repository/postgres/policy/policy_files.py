@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select
 
 from agent_console.database.tables import agents
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AgentId, RouteId
 from agent_console.domain.policy_plans import (
@@ -172,7 +172,7 @@ async def _names(work: Work, ids: Iterable[AgentId]) -> dict[AgentId, str]:
 async def _applied(work: Work, planned: Planned, at: datetime, reason: str | None) -> str:
     """One row tells of the whole, one of each route; the rows of the routes are the truth."""
     apply_id = str(RouteId.new()).removeprefix("rte_")
-    facts: dict[str, str | int | bool | None] = {
+    facts: Facts = {
         "created": planned.count(Step.CREATE),
         "updated": planned.count(Step.UPDATE),
         "deleted": planned.count(Step.DELETE),

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, insert, select, text, update
 
 from agent_console.database.tables import a2a_route_versions, a2a_routes
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AgentId, RouteId, TeamId
 from agent_console.domain.kinds import RoutePolicy
@@ -267,7 +267,7 @@ def _version_row(work: Work, one: _Numbered, reason: str | None) -> dict[str, ob
 def _event(one: _Numbered, reason: str | None, apply_id: str | None) -> AuditEvent:
     action = {Step.CREATE: ROUTE_CREATED, Step.UPDATE: ROUTE_UPDATED, Step.DELETE: ROUTE_DELETED}[one.change.step]
     of, to = one.change.pair
-    facts: dict[str, str | int | bool | None] = {"from_agent_id": str(of), "to_agent_id": str(to)}
+    facts: Facts = {"from_agent_id": str(of), "to_agent_id": str(to)}
     facts["version"] = one.version
     if one.change.old is not None:
         facts["old_policy"] = one.change.old.policy.value

@@ -26,7 +26,7 @@ from agent_console.domain.agent_changes import (
     AgentRevocation,
 )
 from agent_console.domain.agents import Agent, AgentAsked
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Fact
 from agent_console.domain.errors import Conflict, NotFound
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import ParticipantType
@@ -59,7 +59,6 @@ from agent_console.repository.postgres.registry.agents import get_agent
 from agent_console.repository.postgres.registry.worker_tokens import end_worker_tokens
 from agent_console.repository.postgres.work import Work, answers
 
-Facts = Mapping[str, str | int | bool | None]
 DELETED = "agent deleted"
 DELETABLE = (Lifecycle.STOPPED, Lifecycle.ERROR)
 
@@ -98,7 +97,12 @@ async def shown(work: Work, agent_id: AgentId) -> Agent:
 
 
 async def tell(
-    work: Work, action: str, agent_id: AgentId, at: datetime, facts: Facts | None = None, reason: str | None = None
+    work: Work,
+    action: str,
+    agent_id: AgentId,
+    at: datetime,
+    facts: Mapping[str, Fact] | None = None,
+    reason: str | None = None,
 ) -> None:
     event = AuditEvent(action, "agent", str(agent_id), metadata=facts or {}, reason=reason)
     await audit.append(work, event, at)

@@ -7,7 +7,7 @@ from sqlalchemy import Row, Select, and_, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import agents, collections, connectors, jobs, users
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.collections import (
     Collection,
     CollectionAsked,
@@ -38,7 +38,7 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.queue.jobs import job_of
 from agent_console.repository.postgres.queue.timetable import Timetable, end_jobs, keep_timetable, refresh_now
-from agent_console.repository.postgres.registry.connectors import Facts, no_connector, refused_field
+from agent_console.repository.postgres.registry.connectors import no_connector, refused_field
 from agent_console.repository.postgres.work import Work, answers
 
 creator = users.alias("creator")

@@ -8,7 +8,7 @@ from sqlalchemy import Row, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import agent_connectors, connectors
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.connectors import (
     Connector,
     ConnectorCredentials,
@@ -33,7 +33,6 @@ from agent_console.repository.operations.storage import (
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.registry.connectors import (
-    Facts,
     change_connector,
     connector_of,
     locked_connector,

@@ -8,7 +8,7 @@ from sqlalchemy import Row, Select, and_, delete, exists, func, select, text, up
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import agent_connectors, collections, connectors, jobs, users
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.connectors import (
     AGENTS_SHOWN,
     Connector,
@@ -38,8 +38,6 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.registry.credentials_at_rest import Sealed, server_keys
 from agent_console.repository.postgres.work import Work, answers
-
-Facts = dict[str, str | int | bool | None]
 
 creator = users.alias("creator")
 changer = users.alias("changer")

@@ -6,7 +6,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.domain.agents import Agent
-from agent_console.domain.audit import SYSTEM, AuditEvent
+from agent_console.domain.audit import SYSTEM, AuditEvent, Facts
 from agent_console.domain.errors import Conflict, Forbidden
 from agent_console.domain.hosted import HIBERNATE_AFTER_SECONDS, IDLE_AFTER_SECONDS, LifecycleMove
 from agent_console.domain.identity import Caller
@@ -59,7 +59,7 @@ async def move_agent(work: Work, asked: LifecycleMove) -> Agent:
     require_owner_or_admin(work.caller, agent.owner_user_id)
     now = Lifecycle(agent.lifecycle)
     require_move(LIFECYCLE_MOVES, f"Agent {asked.agent_id}", now, asked.to)
-    facts: dict[str, str | int | bool | None] = {"from": now.name.lower(), "to": asked.to.name.lower()}
+    facts: Facts = {"from": now.name.lower(), "to": asked.to.name.lower()}
     if asked.to in ENDS_WORK:
         why = f"the agent is {asked.to.name.lower()}"
         facts["sessions"] = await close(work, asked.agent_id, why)

@@ -8,6 +8,7 @@ from sqlalchemy import Row, func, insert, select, update
 from agent_console.database.tables import agent_runtime, agents, users
 from agent_console.domain.agent_changes import AgentImport
 from agent_console.domain.agents import Agent
+from agent_console.domain.audit import Facts
 from agent_console.domain.errors import Conflict, NotFound
 from agent_console.domain.hosted import HostedAgent, NewHostedAgent
 from agent_console.domain.ids import AgentId, UserId
@@ -22,7 +23,6 @@ from agent_console.repository.operations.agents import (
     AGENTS_IMPORT,
 )
 from agent_console.repository.postgres.registry.agent_changes import (
-    Facts,
     change,
     locked_agent,
     name_system_user,

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, case, func, insert, literal, select, text
 
 from agent_console.database.tables import operator_tokens, users
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, Forbidden, NotFound
 from agent_console.domain.identity import Caller
 from agent_console.domain.ids import OperatorTokenId, TeamId, UserId
@@ -112,7 +112,7 @@ async def mint_operator_token(work: Work, new: NewOperatorToken) -> MintedOperat
     if not person.is_active:
         raise Conflict(f"{new.user_id} is deactivated.", hint="Activate them first.")
     token_id, secret, at = await _add_operator_token(work, new.user_id, new.name, new.days)
-    facts: dict[str, str | int | bool | None] = {"user_id": str(new.user_id), "days": new.days}
+    facts: Facts = {"user_id": str(new.user_id), "days": new.days}
     await audit.append(work, AuditEvent(OPERATOR_TOKEN_MINTED, "operator_token", str(token_id), facts), at)
     shown = await _operator_token(work, token_id)
     return MintedOperatorToken(**shown.model_dump(), secret=secret.word)
@@ -199,7 +199,7 @@ async def rotate_operator_token(work: Work, asked: OperatorTokenRotation) -> Min
         )
     token_id, secret, at = await _add_operator_token(work, old.user_id, old.name, asked.days)
     await _end_operator_token(work, asked.token_id, overlap=asked.overlap_seconds)
-    facts: dict[str, str | int | bool | None] = {
+    facts: Facts = {
         "user_id": str(old.user_id),
         "days": asked.days,
         "overlap_seconds": asked.overlap_seconds,

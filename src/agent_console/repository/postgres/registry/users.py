@@ -8,7 +8,7 @@ from sqlalchemy import Row, Select, and_, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import users
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, ConsoleError, NotFound
 from agent_console.domain.ids import AgentId, SessionId, TeamId, UserId
 from agent_console.domain.kinds import HumanRole, UserKind
@@ -33,8 +33,6 @@ from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.work import Work, answers
-
-Facts = dict[str, str | int | bool | None]
 
 RANK = {HumanRole.VIEWER: 0, HumanRole.OPERATOR: 1, HumanRole.ADMIN: 2}
 

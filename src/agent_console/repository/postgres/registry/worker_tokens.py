@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Select, and_, case, func, insert, literal, select, text, update
 
 from agent_console.database.tables import agents, users, worker_tokens
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, NotFound
 from agent_console.domain.ids import TeamId, WorkerTokenId
 from agent_console.domain.records import Page
@@ -70,7 +70,7 @@ async def _locked_worker_token(work: Work, token_id: WorkerTokenId) -> WorkerTok
 @answers(WORKER_TOKENS_MINT)
 async def mint_worker_token(work: Work, new: NewWorkerToken) -> MintedWorkerToken:
     await _require_worker_agent(work, new.worker_id)
-    facts: dict[str, str | int | bool | None] = {"worker_id": new.worker_id}
+    facts: Facts = {"worker_id": new.worker_id}
     for name in ("allowed_repositories", "allowed_job_types", "capabilities"):
         allowed: tuple[str, ...] | None = getattr(new, name)
         facts[name] = None if allowed is None else len(allowed)
@@ -153,7 +153,7 @@ async def rotate_worker_token(work: Work, asked: WorkerTokenRotation) -> MintedW
     kept = {"worker_id", "description", "allowed_repositories", "allowed_job_types", "capabilities"}
     token_id, secret, at = await _add_worker_token(work, old.model_dump(mode="json", include=kept))
     await _end_worker_token(work, asked.token_id, overlap=asked.overlap_seconds)
-    facts: dict[str, str | int | bool | None] = {
+    facts: Facts = {
         "worker_id": old.worker_id,
         "overlap_seconds": asked.overlap_seconds,
         "new_token_id": str(token_id),

@@ -6,7 +6,7 @@ from sqlalchemy import Row, Select, and_, case, delete, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import agents, thread_participants, users
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, ConsoleError, Forbidden, Invalid, NotFound
 from agent_console.domain.ids import ParticipantId, TeamId, ThreadId
 from agent_console.domain.kinds import ParticipantType, UserKind
@@ -98,7 +98,7 @@ async def _participant(work: Work, thread_id: ThreadId, participant_id: Particip
 
 
 async def _tell(work: Work, action: str, who: Participant, access: Access) -> None:
-    facts: dict[str, str | int | bool | None] = {
+    facts: Facts = {
         "user_id": None if who.user_id is None else str(who.user_id),
         "agent_id": None if who.agent_id is None else str(who.agent_id),
     }

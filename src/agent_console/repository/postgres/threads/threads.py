@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 
 from agent_console.database.tables import thread_participants, threads
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import ParticipantId, ThreadId
 from agent_console.domain.records import Page, shown_time
@@ -38,8 +38,6 @@ from agent_console.repository.postgres.threads.locked_thread import locked_acces
 from agent_console.repository.postgres.threads.walks import matching_threads, newest_first, walked_threads
 from agent_console.repository.postgres.walked_pages import last_walked
 from agent_console.repository.postgres.work import Work, answers
-
-Facts = dict[str, str | int | bool | None]
 
 
 @answers(THREADS_LIST)
