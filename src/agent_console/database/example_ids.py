@@ -10,7 +10,7 @@ Kind = TypeVar("Kind", bound=Id)
 
 
 class ExampleIds:
-    """Ids made from the fleet's own time and a count, so that the same fleet has the same ids again."""
+    """Ids made from the fleet's own time and a name, so that the same fleet has the same ids again."""
 
     def __init__(self, at: datetime) -> None:
         self._at = at

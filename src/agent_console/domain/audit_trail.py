@@ -12,6 +12,8 @@ LIMIT = 100
 LIMIT_MAX = 500
 SHOWN_DAYS = 7
 WAIT_SECONDS = 25.0
+UNSEALED_MOST = 10_000
+"""Counting what waits for its seal stops here."""
 
 Word = Annotated[str, Storable, Field(min_length=1, max_length=300)]
 # A name, or with a dot at its end the beginning of several.
@@ -129,7 +131,7 @@ class Checkpoint(Record):
 class SealStatus(Seal):
     """How the sealing goes."""
 
-    unsealed: int = Field(description="Acts that wait for their seal; counting stops at 10,000.")
+    unsealed: int = Field(description=f"Acts that wait for their seal; counting stops at {UNSEALED_MOST:,}.")
     lag_seconds: float = Field(description="How long the oldest of them has waited.")
     at: Instant
     months: tuple[str, ...] = Field(description="The months there is room for.")

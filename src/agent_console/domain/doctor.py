@@ -19,13 +19,13 @@ from agent_console.domain.duties import DutyState, duty_warnings
 from agent_console.domain.findings import Finding, Verdict, judged, not_known
 from agent_console.domain.spans import span
 from agent_console.domain.versions import numbers, satisfies
+from agent_console.domain.why_waiting import OLD_TRANSACTION_SECONDS
 
 PROGRAM, CONFIG, PROFILE = "program", "configuration", "profile"
 LINE, DATABASE, UPKEEP = "line", "database", "upkeep"
 SLOW_SECONDS = 0.15
 SKEW_SECONDS = 5.0
 SEAL_LAG_SECONDS = 5.0
-OLD_TRANSACTION_SECONDS = 60.0
 NEARLY_ALL = 0.8
 LITTLE_DISK = 0.05
 VERSIONS = range(15, 19)

@@ -1,13 +1,11 @@
 """What an operator does to jobs: stop them, try them again, move them in the queue; one by one or in bulk."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from agent_console.domain.agent_changes import Reason
 from agent_console.domain.batches import Batch, BatchRequest
 from agent_console.domain.ids import AgentId, JobId
-from agent_console.domain.jobs import Job, JobFilter
+from agent_console.domain.jobs import Job, JobFilter, Priority
 from agent_console.domain.records import Instant, Record, Request
 from agent_console.domain.states import JOB_HELD, JobStatus
 
@@ -17,8 +15,6 @@ EXAMPLES = 10
 WAITING = frozenset({JobStatus.SCHEDULED, JobStatus.QUEUED})
 CANCELLABLE = WAITING | JOB_HELD
 RETRYABLE = frozenset({JobStatus.FAILED, JobStatus.DEAD_LETTER, JobStatus.CANCELLED})
-
-Priority = Annotated[int, Field(ge=-1000, le=1000)]
 
 
 def can_be_cancelled(job: Job) -> bool:
@@ -35,7 +31,6 @@ def can_be_moved(job: Job) -> bool:
 
 
 _WHY_CANCEL = "Why; it stands in the story of the job."
-_PRIORITY = "Higher is claimed first."
 
 
 class JobCancelling(Request):
@@ -53,7 +48,7 @@ class JobRetrying(Request):
 
 class JobReprioritising(Request):
     job_id: JobId
-    priority: Priority = Field(description=_PRIORITY)
+    priority: Priority
 
 
 class JobRebinding(Request):
@@ -79,7 +74,7 @@ class JobsRetrying(JobSelection):
 
 
 class JobsReprioritising(JobSelection):
-    priority: Priority = Field(description=_PRIORITY)
+    priority: Priority
 
 
 class JobExample(Record):

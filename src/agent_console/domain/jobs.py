@@ -25,6 +25,8 @@ from agent_console.domain.states import JobStatus
 
 MAX_RUN_SECONDS = 14_400
 
+Priority = Annotated[int, Field(ge=-1000, le=1000, description="Higher is claimed first.")]
+
 
 class Job(Record):
     id: JobId
@@ -128,7 +130,7 @@ class NewJob(Request):
         min_length=1, max_length=100, description="What kind of work, such as report."
     )
     payload: Annotated[JsonObject, NoKeys] = Field(description="What the agent gets, a JSON object.")
-    priority: int = Field(0, ge=-1000, le=1000, description="Higher is claimed first.")
+    priority: Priority = 0
     required_capabilities: Annotated[tuple[str, ...], Storable] = Field(
         (), max_length=50, description="What an agent must be able to do; repeat for several."
     )

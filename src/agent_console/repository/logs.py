@@ -14,9 +14,7 @@ from agent_console.domain.audit_trail import AuditRow
 from agent_console.domain.ids import JobId, ThreadId
 from agent_console.domain.job_events import JobEvent
 from agent_console.domain.messages import Message
-from agent_console.domain.records import Request
-
-LAST_POSITION = 2**63 - 1
+from agent_console.domain.records import LARGEST_NUMBER, Request
 
 
 class LogName(StrEnum):
@@ -81,7 +79,7 @@ class LogQuery(Request):
     after: int | None = Field(
         None,
         ge=0,
-        le=LAST_POSITION,
+        le=LARGEST_NUMBER,
         description="Go on after this position; 0 is the beginning. Without it, only what comes from now on."
         " The header Last-Event-ID says the same, and wins.",
     )

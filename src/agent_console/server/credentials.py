@@ -18,6 +18,7 @@ from agent_console.domain.secrets import Secret
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
+from agent_console.repository.postgres.work import no_credential
 from agent_console.server import pace
 from agent_console.server.arrival import arrival_of
 from agent_console.server.bad_credentials import BadCredentials, tell, tell_failure
@@ -106,9 +107,7 @@ async def public_repository(request: Request, counting: Counting) -> AsyncIterat
     backend: Backend = request.app.state.backend
 
     async def nobody(connection: AsyncConnection) -> Caller:
-        raise Unauthorized(
-            "This needs a credential.", hint="Send one as Authorization: Bearer, or set a token in your profile."
-        )
+        raise no_credential()
 
     async with counted(request, counting, None):
         yield PostgresRepository(backend, nobody)

@@ -10,7 +10,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from agent_console.domain.errors import ConsoleError, Invalid
-from agent_console.repository.logs import LAST_POSITION, Followed, LogQuery
+from agent_console.domain.records import LARGEST_NUMBER
+from agent_console.repository.logs import Followed, LogQuery
 from agent_console.repository.port import Change
 from agent_console.repository.postgres.repository import PostgresRepository
 from agent_console.server.credentials import CallerRepository
@@ -66,7 +67,7 @@ def position_of(last_event_id: str | None, query: LogQuery) -> int | None:
     if last_event_id is None or not last_event_id.strip():
         return query.after
     word = last_event_id.strip()
-    if not (word.isascii() and word.isdigit()) or int(word) > LAST_POSITION:
+    if not (word.isascii() and word.isdigit()) or int(word) > LARGEST_NUMBER:
         raise Invalid(
             "Last-Event-ID is not an id of this stream.",
             hint="Send the id of the last event that you have seen, or none.",

@@ -37,7 +37,7 @@ SESSION_SETTINGS = " ".join(
     )
 )
 
-MAKE_AUDIT_MONTHS = text("select make_audit_months()")
+MONTHS_AHEAD = text("select make_audit_months()")
 
 Answer = TypeVar("Answer")
 
@@ -158,7 +158,7 @@ class Database:
         today = datetime.now(UTC).date()
         if self._months_made_on == today:
             return
-        await connection.execute(MAKE_AUDIT_MONTHS)
+        await connection.execute(MONTHS_AHEAD)
         await connection.commit()
         self._months_made_on = today
 

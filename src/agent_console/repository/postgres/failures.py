@@ -75,7 +75,10 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
                 details={"rule": rule},
             )
         case psycopg.DataError():
-            return Invalid("A value can't be stored as it is; NUL characters, for one, are not possible.")
+            return Invalid(
+                "A value can't be stored as it is.",
+                hint="Send text without NUL characters, and numbers no larger than they can be meant.",
+            )
         case psycopg.OperationalError() | psycopg.InterfaceError() | OSError():
             return unreachable(dsn, original)
         case _:

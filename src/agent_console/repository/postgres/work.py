@@ -35,10 +35,7 @@ class Work:
     @property
     def caller(self) -> Caller:
         if self.identified is None:
-            raise Unauthorized(
-                "This needs a credential.",
-                hint="Send one as Authorization: Bearer, or set a token in your profile.",
-            )
+            raise no_credential()
         return self.identified
 
     def act_as(self, caller: Caller) -> None:
@@ -53,6 +50,12 @@ class Work:
         the agent, which hears of its own.
         """
         self.notices.append(Notice.of(topic, row, thread_id=thread_id, agent_id=agent_id))
+
+
+def no_credential() -> Unauthorized:
+    return Unauthorized(
+        "This needs a credential.", hint="Send one as Authorization: Bearer, or set a token in your profile."
+    )
 
 
 Handler = Callable[[Work, Asked], Awaitable[Answered]]

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.domain.audit_proof import Damage, DamageKind
 from agent_console.domain.ids import AuditId, TeamId
+from agent_console.domain.records import LARGEST_NUMBER
 from agent_console.repository.postgres.audit.links import LOWEST, Link
 
 # The seal at a place, the record its hash is taken over, what became of its act, and who follows the link before.
@@ -51,8 +52,7 @@ BETWEEN = text("""
        and (a.xid, a.seq) <= (cast(:last_xid as xid8), :last_seq)
        and a.seq between :low and :high
 """)
-HIGHEST = 2**63 - 1
-BEFORE_ALL, BEHIND_ALL = (0, LOWEST), (HIGHEST, HIGHEST)
+BEFORE_ALL, BEHIND_ALL = (0, LOWEST), (LARGEST_NUMBER, LARGEST_NUMBER)
 
 
 async def damage_after(connection: AsyncConnection, team_id: TeamId, last: Link) -> Damage | None:
@@ -129,8 +129,8 @@ def _looks(first: Link, last: Link, since_seq: int) -> list[dict[str, object]]:
     """Where the acts between the two lie. Those numbered up to `since_seq` were written in another cluster, which
     counted its transactions apart: they come before all others, whatever their transactions are."""
     if since_seq == 0:
-        return [_look(first.place, last.place, (LOWEST, HIGHEST))]
-    of_another, ours = (LOWEST, since_seq), (since_seq + 1, HIGHEST)
+        return [_look(first.place, last.place, (LOWEST, LARGEST_NUMBER))]
+    of_another, ours = (LOWEST, since_seq), (since_seq + 1, LARGEST_NUMBER)
     before, behind = (of_another if link.seq <= since_seq else ours for link in (first, last))
     if before == behind and first.place <= last.place:
         return [_look(first.place, last.place, before)]

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from agent_console.domain.audit_proof import Damage, DamageKind, Verification, Verified
+from agent_console.domain.audit_trail import UNSEALED_MOST
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import AuditId, TeamId
-from agent_console.domain.records import Record
+from agent_console.domain.records import LARGEST_NUMBER, Record
 from agent_console.repository.operations.audit_trail import AUDIT_VERIFY, PROVE_SECONDS
 from agent_console.repository.postgres.audit.anchors import anchors_hold
-from agent_console.repository.postgres.audit.damage import HIGHEST, damage_after, inserted, inserted_between
+from agent_console.repository.postgres.audit.damage import damage_after, inserted, inserted_between
 from agent_console.repository.postgres.audit.links import GENESIS, LOWEST, Link, Stretch, changed_behind, prove
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.work import Work
 
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
-
-UNSEALED_MOST = 10_000
 
 # In one statement, so that nothing is sealed between reading the end of the chain and reading its last seal. A
 # chain that ends in a transaction still to come was restored just now: all that is sealed was written elsewhere.
@@ -155,7 +154,7 @@ async def _at_the_end(begun: _Begun, stretch: Stretch, work: Work, asked: Verifi
     since = end.since_seq
     if end.seq < last.seq <= since:
         # Set back by a move: all that was written elsewhere is sealed, whatever its transaction.
-        last = Link(last.position, last.hash, HIGHEST, since)
+        last = Link(last.position, last.hash, LARGEST_NUMBER, since)
     elif (end.xid, end.seq) > last.place:
         last = Link(last.position, last.hash, end.xid, end.seq)
     found_in = await inserted_between(work.connection, begun.team_id, begun.first, last, stretch.acts, since)

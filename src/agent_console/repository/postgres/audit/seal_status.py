@@ -2,12 +2,10 @@
 
 from sqlalchemy import text
 
-from agent_console.domain.audit_trail import Checkpoint, Seal, SealStatus
+from agent_console.domain.audit_trail import UNSEALED_MOST, Checkpoint, Seal, SealStatus
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations.audit_trail import AUDIT_SEAL, AUDIT_SEAL_STATUS
 from agent_console.repository.postgres.work import Work, answers
-
-UNSEALED_MOST = 10_000
 
 HEAD = text("""
     select coalesce(h.position, 0) as position,

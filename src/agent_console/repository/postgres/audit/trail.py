@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Select, Subquery, func, select
 
 from agent_console.database.tables import audit_log
-from agent_console.domain.audit_trail import SHOWN_DAYS, AuditAsked, AuditFilter, AuditQuery, AuditRow
+from agent_console.domain.audit_trail import SHOWN_DAYS, AuditAsked, AuditQuery, AuditRow
 from agent_console.domain.errors import NotFound
 from agent_console.domain.identity import Caller
 from agent_console.domain.records import Page
@@ -70,17 +70,16 @@ async def _with_default_time(work: Work, query: AuditQuery) -> AuditQuery:
     return query.model_copy(update={"since": until - timedelta(days=SHOWN_DAYS)})
 
 
-async def _bounds(work: Work, wanted: AuditFilter) -> tuple[int, int | None]:
+async def _bounds(work: Work, wanted: AuditQuery) -> tuple[int, int | None]:
     """Between which numbers the acts of the wanted time lie, and where the page before ended."""
-    team_id, high = work.caller.team_id, _position(wanted)
+    team_id, high = work.caller.team_id, _position(wanted.after)
     low = 0 if wanted.since is None else await seq_at(work.connection, team_id, wanted.since - SLACK)
     if high is None and wanted.until is not None:
         high = await seq_at(work.connection, team_id, wanted.until + SLACK)
     return low, high
 
 
-def _position(wanted: AuditFilter) -> int | None:
-    after = getattr(wanted, "after", None)
+def _position(after: str | None) -> int | None:
     if after is None:
         return None
     if not (after.isascii() and after.isdigit()) or len(after) > 18:

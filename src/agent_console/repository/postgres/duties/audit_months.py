@@ -6,7 +6,7 @@ from agent_console.domain.audit import SYSTEM
 from agent_console.domain.duties import AUDIT_AHEAD, AUDIT_MONTHS
 from agent_console.repository.operations.audit_trail import PRUNE_SECONDS
 from agent_console.repository.postgres.audit.retention import PATIENTLY, drop_oldest
-from agent_console.repository.postgres.database import MAKE_AUDIT_MONTHS as MAKE_MONTHS
+from agent_console.repository.postgres.database import MONTHS_AHEAD
 from agent_console.repository.postgres.duties.declared import Duty, in_turn
 from agent_console.repository.postgres.repository import Backend
 
@@ -23,7 +23,7 @@ async def make_audit_months(backend: Backend) -> int | None:
 async def _make_months(backend: Backend) -> int | None:
     """How many were missing."""
     async with in_turn(backend, AUDIT_AHEAD.name) as connection:
-        return None if connection is None else int((await connection.execute(MAKE_MONTHS)).scalar_one())
+        return None if connection is None else int((await connection.execute(MONTHS_AHEAD)).scalar_one())
 
 
 async def prune_audit(backend: Backend) -> int | None:

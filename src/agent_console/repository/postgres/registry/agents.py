@@ -38,13 +38,13 @@ from agent_console.domain.agents import (
     AgentQuery,
     PoolStatus,
 )
-from agent_console.domain.errors import NotFound, WrongId
+from agent_console.domain.errors import NotFound
 from agent_console.domain.ids import AgentId, TeamId, UserId
 from agent_console.domain.list_order import ListOrder
 from agent_console.domain.records import Nothing, Page
 from agent_console.domain.states import JOB_HELD, Lifecycle, Presence, SessionStatus
 from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST, POOL_STATUS
-from agent_console.repository.postgres.filter_terms import either, ids_of_age, of_age, with_words
+from agent_console.repository.postgres.filter_terms import either, id_said, ids_of_age, of_age, with_words
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.queue.paused import pause_of
 from agent_console.repository.postgres.walked_pages import last_walked, walked
@@ -215,16 +215,9 @@ def kept_agents(team_id: TeamId, query: AgentQuery, walk: Subquery) -> Select[An
 
 def _called(team_id: TeamId, words: tuple[str, ...]) -> Select[Any]:
     """People by e-mail or by id."""
-    ids = [user_id for word in words if (user_id := _user_id(word)) is not None]
+    ids = [user_id for word in words if (user_id := id_said(word, UserId)) is not None]
     named = or_(func.lower(users.c.email).in_([word.lower() for word in words]), users.c.id.in_(ids))
     return select(users.c.id).where(users.c.team_id == team_id, named)
-
-
-def _user_id(word: str) -> UserId | None:
-    try:
-        return UserId.parse(word)
-    except WrongId:
-        return None
 
 
 def _asked_for(wanted: Select[Any], query: AgentQuery) -> Select[Any]:

@@ -24,7 +24,7 @@ from agent_console.domain.states import Lifecycle
 from agent_console.repository.operations.presence import HEARTBEAT_SEND
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.database import Database
-from agent_console.repository.postgres.identify import ByAgentKey, Identify
+from agent_console.repository.postgres.identify import ByAgentKey, Identify, revoked_agent
 from agent_console.repository.postgres.live.changes import Announcer
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.queue.gathering import AT_MOST, Gatherer
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 # what a beat of a living agent moves only heard_minute is in an index, which the table makes from
 # last_heartbeat_at: until that minute is over its row stays within its page. A key is proved here too: its hash
 # is compared with the agent's own. The row as it was is joined once more to tell whether anything a person can
-# see has changed. The limit tells the
-# planner how few beats there are: else, in a fleet of some thousands, it would rather read the whole table.
+# see has changed. The limit tells the planner how few beats there are: else, in a fleet of some thousands, it
+# would rather read the whole table.
 BEAT = text(f"""
     with beat as (
         select * from jsonb_to_recordset(cast(:beats as jsonb)) as b (
@@ -176,17 +176,12 @@ async def send_heartbeat(repository: "PostgresRepository", said: Heartbeat) -> H
     identify, backend = repository.identify, repository.backend
     if isinstance(identify, ByAgentKey) and isinstance(identify.secret.owner, AgentId):
         key = identify.secret
-        if (
-            heard := await backend.heartbeats.send(key.team_id, Beat(identify.secret.owner, said, key))
-        ) is not None:
+        heard = await backend.heartbeats.send(key.team_id, Beat(identify.secret.owner, said, key))
+        if heard is not None:
             return heard
     team_id, agent_id = await backend.database.within_time(_acting(backend.database, identify))
     if (heard := await backend.heartbeats.send(team_id, Beat(agent_id, said))) is None:
-        raise Forbidden(
-            "This agent is revoked.",
-            hint="Its operator can say why; to come back it has to be registered again.",
-            details={"reason": "revoked"},
-        )
+        raise revoked_agent()
     return heard
 
 

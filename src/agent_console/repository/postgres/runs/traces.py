@@ -99,16 +99,14 @@ async def show_trace(work: Work, asked: TraceAsked) -> Trace:
 
 
 async def _trace_id(work: Work, asked: TraceAsked) -> UUID:
-    if (asked.run_id is None) is (asked.trace_id is None):
+    if asked.trace_id is not None and asked.run_id is None:
+        return asked.trace_id
+    if asked.run_id is None or asked.trace_id is not None:
         raise Invalid(
             "A trace is asked for by one of two ids.",
             hint="Give a run or a trace id.",
             details={"fields": [{"field": "run_id", "problem": "or trace_id has to be given, and not both"}]},
         )
-    if asked.trace_id is not None:
-        return asked.trace_id
-    if asked.run_id is None:
-        raise Invalid("No run was named.", hint="Give a run or a trace.")
     run, _ = await readable_run(work, asked.run_id)
     if run.trace_id is None:
         raise no_run(asked.run_id)

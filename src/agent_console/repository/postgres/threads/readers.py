@@ -1,6 +1,6 @@
 """Who may read a thread, for live streams: looked up once for all readers, and again after a few seconds.
 
-It is the rule of `thread_access.may_read` turned around: there the caller is known, and threads are looked for.
+It is the rule of `access.may_read` turned around: there the caller is known, and threads are looked for.
 """
 
 import asyncio

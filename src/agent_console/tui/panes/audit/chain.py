@@ -6,13 +6,12 @@ from datetime import datetime
 from textual.content import Content
 
 from agent_console.domain.audit_proof import Damage, Verified
-from agent_console.domain.audit_trail import SealStatus
+from agent_console.domain.audit_trail import UNSEALED_MOST, SealStatus
 from agent_console.domain.spans import ago, span
 from agent_console.tui.agent_text import agent_text, system_text
 
 LAG_SECONDS = 5.0
 """An act that has waited longer for its seal is a reason to look."""
-UNSEALED_MOST = 10_000
 MESSAGE_SHOWN = 200
 
 
