@@ -11,14 +11,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sqlalchemy import func, select
-
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import ConsoleError, Forbidden, RateLimited, Unauthorized
 from agent_console.domain.kinds import Decision
 from agent_console.repository.operations import AnyOperation
 from agent_console.repository.operations.presence import AUTH_RATE_LIMITED
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.database_time import transaction_time
 from agent_console.repository.postgres.repository import PostgresRepository
 
 WINDOW_SECONDS = 60.0
@@ -100,7 +99,7 @@ async def tell(repository: PostgresRepository, operation: str, per_minute: int) 
 async def _write(repository: PostgresRepository, operation: str, per_minute: int) -> None:
     async with repository.backend.database.changing() as connection:
         caller = await repository.identify(connection)
-        at = (await connection.execute(select(func.now()))).scalar_one()
+        at = await transaction_time(connection)
         whose = ("user", caller.user_id) if caller.agent_id is None else ("agent", caller.agent_id)
         event = AuditEvent(
             AUTH_RATE_LIMITED,

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
-
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import Forbidden
 from agent_console.domain.identity import Caller, WorkerAuthContext
@@ -16,6 +14,7 @@ from agent_console.domain.working import ClaimWanted
 from agent_console.repository.operations.working import WORKER_REFUSED
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.database import Database
+from agent_console.repository.postgres.database_time import transaction_time
 from agent_console.repository.postgres.identify import ByAgentKey, Identify, refused_credential, require_worker
 from agent_console.repository.postgres.queue.connections import QueueConnections
 from agent_console.repository.postgres.queue.lane_book import Routing
@@ -132,7 +131,7 @@ async def _caller(database: Database, identify: Identify) -> Caller:
 async def _tell_refused(database: Database, caller: Caller, operation: str, worker_id: str) -> None:
     """A refusal changes nothing, so its row has a transaction of its own."""
     async with database.changing() as connection:
-        at = (await connection.execute(select(func.now()))).scalar_one()
+        at = await transaction_time(connection)
         event = AuditEvent(
             WORKER_REFUSED,
             "agent",

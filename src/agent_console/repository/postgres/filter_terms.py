@@ -10,6 +10,7 @@ from agent_console.database.tables import agents
 from agent_console.domain.errors import WrongId
 from agent_console.domain.filters import Filter
 from agent_console.domain.ids import Id, TeamId
+from agent_console.repository.postgres.database_time import seconds
 
 Kind = TypeVar("Kind", bound=Id)
 
@@ -74,20 +75,20 @@ def agent_name(team_id: TeamId, agent_id: ColumnElement[Any]) -> ColumnElement[s
 
 def of_age(asked: Filter, created_at: ColumnElement[object]) -> ColumnElement[bool]:
     parts: list[ColumnElement[bool]] = []
-    if (seconds := asked.older_than(AGE)) is not None:
-        parts.append(created_at < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds))
-    if (seconds := asked.younger_than(AGE)) is not None:
-        parts.append(created_at > func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds))
+    if (age := asked.older_than(AGE)) is not None:
+        parts.append(created_at < func.now() - seconds(age))
+    if (age := asked.younger_than(AGE)) is not None:
+        parts.append(created_at > func.now() - seconds(age))
     return and_(text("true"), *parts)
 
 
 def ids_of_age(asked: Filter, id: ColumnElement[object]) -> list[ColumnElement[bool]]:
     """Ids are in the order of time: of an index on them only the stretch of that age is walked."""
     parts: list[ColumnElement[bool]] = []
-    if (seconds := asked.older_than(AGE)) is not None:
-        parts.append(id < first_id(seconds - CLOCKS_APART_SECONDS))
-    if (seconds := asked.younger_than(AGE)) is not None:
-        parts.append(id > first_id(seconds + CLOCKS_APART_SECONDS))
+    if (age := asked.older_than(AGE)) is not None:
+        parts.append(id < first_id(age - CLOCKS_APART_SECONDS))
+    if (age := asked.younger_than(AGE)) is not None:
+        parts.append(id > first_id(age + CLOCKS_APART_SECONDS))
     return parts
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
-
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import JSONValue, RateLimited
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.database_time import transaction_time
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.work import Handler, Work, answers
 
@@ -55,5 +54,5 @@ async def telling_refusals(
 async def _tell(repository: "PostgresRepository", event: AuditEvent) -> None:
     async with repository.backend.database.changing() as connection:
         work = Work(connection, await repository.identify(connection), repository.place)
-        at = (await connection.execute(select(func.now()))).scalar_one()
+        at = await transaction_time(connection)
         await audit.append(work, event, at)

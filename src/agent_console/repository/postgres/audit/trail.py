@@ -23,6 +23,7 @@ from agent_console.repository.postgres.audit.rows import (
     shown_columns,
     with_seals,
 )
+from agent_console.repository.postgres.database_time import transaction_time
 from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.work import Work, answers
 
@@ -66,7 +67,7 @@ async def list_acts(work: Work, query: AuditQuery) -> Page[AuditRow]:
 async def _with_default_time(work: Work, query: AuditQuery) -> AuditQuery:
     if query.since is not None:
         return query
-    until = query.until or (await work.connection.execute(select(func.now()))).scalar_one()
+    until = query.until or await transaction_time(work.connection)
     return query.model_copy(update={"since": until - timedelta(days=SHOWN_DAYS)})
 
 

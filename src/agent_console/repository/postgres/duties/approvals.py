@@ -1,11 +1,12 @@
 """The duty to end approvals that nobody decided in time, and those that nobody waits for any more."""
 
-from sqlalchemy import ColumnElement, func, select, text
+from sqlalchemy import ColumnElement, func, text
 
 from agent_console.database.tables import approvals
 from agent_console.domain.audit import SYSTEM
 from agent_console.domain.duties import APPROVALS
 from agent_console.domain.ids import TeamId
+from agent_console.repository.postgres.database_time import transaction_time
 from agent_console.repository.postgres.duties.declared import Duty, for_each_team, in_turn
 from agent_console.repository.postgres.policy.approval_endings import (
     EXPIRED,
@@ -61,7 +62,7 @@ async def _end(backend: Backend, team_id: TeamId, ending: Ending, which: ColumnE
     async with in_turn(backend, APPROVALS.name) as connection:
         if connection is None:
             return None
-        at = (await connection.execute(select(func.now()))).scalar_one()
+        at = await transaction_time(connection)
         ended = await end_approvals(
             connection, team_id, SYSTEM, at, ending, which, at_most=BATCH, pass_over_locked=True
         )

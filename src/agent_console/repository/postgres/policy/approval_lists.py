@@ -19,6 +19,7 @@ from agent_console.domain.ids import ApprovalId
 from agent_console.domain.records import Page
 from agent_console.domain.states import ApprovalState
 from agent_console.repository.operations.approvals import APPROVALS_GET, APPROVALS_HISTORY, APPROVALS_LIST
+from agent_console.repository.postgres.database_time import seconds
 from agent_console.repository.postgres.filter_terms import AGE
 from agent_console.repository.postgres.pages import no_such_page
 from agent_console.repository.postgres.policy.approval_filters import ApprovalMatch, approval_match
@@ -53,8 +54,8 @@ def decided(caller: Caller, after: str | None, match: ApprovalMatch = NO_FILTER)
         approvals.c.state != ApprovalState.PENDING.value,
         *_named(match),
     )
-    if (seconds := match.asked.younger_than(AGE)) is not None:
-        wanted = wanted.where(approvals.c.decided_at > func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds))
+    if (age := match.asked.younger_than(AGE)) is not None:
+        wanted = wanted.where(approvals.c.decided_at > func.now() - seconds(age))
     if after is not None:
         wanted = wanted.where(tuple_(approvals.c.decided_at, approvals.c.id) < _place(after))
     return walked(wanted.order_by(approvals.c.decided_at.desc(), approvals.c.id.desc()))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert
 
 from agent_console.database.tables import approvals
 from agent_console.domain.approvals import ENVELOPE_FORM
@@ -33,6 +33,7 @@ from agent_console.repository.operations.runs import (
 )
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.database_time import minutes, transaction_time
 from agent_console.repository.postgres.identify import revoked_agent
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.policy.approval_records import person_id_behind
@@ -118,7 +119,7 @@ async def _refused_at_the_door(
     work: Work, asked: NewDelegation, agent_id: AgentId, refusal: ConsoleError
 ) -> Settled[Delegation]:
     """Who may not write to the thread is told what everybody is told there; the trail keeps that it was tried."""
-    at = (await work.connection.execute(select(func.now()))).scalar_one()
+    at = await transaction_time(work.connection)
     event = AuditEvent(
         DELEGATION_BLOCKED,
         "agent",
@@ -189,7 +190,7 @@ class _Asking:
 
     async def _ask_a_person(self, gathered: Gathered, route: Route) -> tuple[ApprovalId, str]:
         approval_id, team_id = ApprovalId.new(), self.work.caller.team_id
-        minutes = await setting_value(self.work.connection, team_id, APPROVAL_EXPIRY_MINUTES)
+        waits_minutes = await setting_value(self.work.connection, team_id, APPROVAL_EXPIRY_MINUTES)
         envelope = self._envelope(approval_id, gathered, route)
         digest = digest_of(envelope)
         await self.work.connection.execute(
@@ -206,7 +207,7 @@ class _Asking:
                 delegation_path=[str(agent_id) for agent_id in gathered.facts.path],
                 envelope=envelope,
                 digest=digest,
-                expires_at=func.now() + func.make_interval(0, 0, 0, 0, 0, minutes),
+                expires_at=func.now() + minutes(waits_minutes),
                 idempotency_key=self.asked.idempotency_key,
                 request_digest=gathered.digest,
             )

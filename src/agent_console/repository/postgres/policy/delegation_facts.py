@@ -18,6 +18,7 @@ from agent_console.domain.team_settings import (
     RUNS_PER_THREAD,
     WAITING_PER_AGENT,
 )
+from agent_console.repository.postgres.database_time import seconds
 from agent_console.repository.postgres.runs.beginning import new_trace, open_runs
 from agent_console.repository.postgres.team_settings import setting_values
 from agent_console.repository.postgres.threads.access import Access
@@ -193,7 +194,7 @@ async def parent_run(
 
 async def _earlier(work: Work, access: Access, digest: str, window: int) -> Earlier | None:
     """Served by runs_request_idx and approvals_request_idx. Exact, since the thread is locked."""
-    since = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, window)
+    since = func.now() - seconds(window)
     asked = (
         select(approvals.c.id, approvals.c.run_id)
         .where(

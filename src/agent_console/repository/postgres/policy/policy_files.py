@@ -25,6 +25,7 @@ from agent_console.domain.policy_plans import (
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations.routes import POLICY_APPLIED, ROUTES_APPLY, ROUTES_EXPORT
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.database_time import transaction_time
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.policy.route_changes import Change, Pair, Standing, alone, standing, write
 from agent_console.repository.postgres.registry.agent_words import agents_called
@@ -78,7 +79,7 @@ async def apply_policy(work: Work, asked: PolicyApplication) -> PolicyPlan:
 
     # Read before anything is locked: a large file takes a while.
     routes = await asyncio.to_thread(read_policy, asked.text)
-    at = await _now(work) if asked.dry_run else await alone(work)
+    at = await transaction_time(work.connection) if asked.dry_run else await alone(work)
     planned = await _planned(work, asked, routes)
     if asked.expect_digest not in (None, planned.digest):
         raise Conflict(
@@ -104,11 +105,6 @@ async def apply_policy(work: Work, asked: PolicyApplication) -> PolicyPlan:
         steps=tuple(_shown(change, planned.names) for change in planned.changes),
         apply_id=apply_id,
     )
-
-
-async def _now(work: Work) -> datetime:
-    found: datetime = (await work.connection.execute(select(func.now()))).scalar_one()
-    return found
 
 
 def digest_of(routes: Iterable[Standing]) -> str:

@@ -27,7 +27,7 @@ from agent_console.domain.agent_changes import (
 )
 from agent_console.domain.agents import Agent, AgentAsked
 from agent_console.domain.audit import AuditEvent, Fact
-from agent_console.domain.errors import Conflict, NotFound
+from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.secrets import Secret
@@ -55,6 +55,7 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.policy.approval_endings import withdraw_for_agent
 from agent_console.repository.postgres.policy.route_changes import Change, standing, write
 from agent_console.repository.postgres.queue.release import close_sessions, release_jobs
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.registry.agents import get_agent
 from agent_console.repository.postgres.registry.worker_tokens import end_worker_tokens
 from agent_console.repository.postgres.work import Work, answers
@@ -88,7 +89,7 @@ async def locked_agent(work: Work, agent_id: AgentId, *, refuse_references: bool
     )
     found: Row[Any] | None = (await work.connection.execute(wanted)).first()
     if found is None:
-        raise NotFound(f"There is no agent {agent_id}.", hint="List them: agent-console agents list")
+        raise no_agent(agent_id)
     return found
 
 

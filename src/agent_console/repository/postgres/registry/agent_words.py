@@ -91,7 +91,7 @@ async def agents_said(work: Work, asked: Filter, qualifier: str) -> AgentsSaid:
     return AgentsSaid(tuple(found[word].id for word in wanted), tuple(found[word].id for word in unwanted))
 
 
-def no_agent(word: str) -> ConsoleError:
+def no_agent(agent: AgentId | str) -> ConsoleError:
     return NotFound(
-        f"There is no agent {shortened(word, WORD_SHOWN)}.", hint="List them: agent-console agents list"
+        f"There is no agent {shortened(str(agent), WORD_SHOWN)}.", hint="List them: agent-console agents list"
     )

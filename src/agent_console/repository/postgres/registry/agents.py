@@ -38,7 +38,6 @@ from agent_console.domain.agents import (
     AgentQuery,
     PoolStatus,
 )
-from agent_console.domain.errors import NotFound
 from agent_console.domain.ids import AgentId, TeamId, UserId
 from agent_console.domain.list_order import ListOrder
 from agent_console.domain.records import Nothing, Page
@@ -47,6 +46,7 @@ from agent_console.repository.operations import AGENTS_GET, AGENTS_LIST, POOL_ST
 from agent_console.repository.postgres.filter_terms import either, id_said, ids_of_age, of_age, with_words
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.queue.paused import pause_of
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.walked_pages import last_walked, walked
 from agent_console.repository.postgres.work import Work, answers
 
@@ -235,7 +235,7 @@ async def get_agent(work: Work, asked: AgentAsked) -> Agent:
     wanted = living_agents(work.caller.team_id).where(agents.c.id == asked.agent_id)
     found = (await work.connection.execute(wanted)).mappings().first()
     if found is None:
-        raise NotFound(f"There is no agent {asked.agent_id}.", hint="List them: agent-console agents list")
+        raise no_agent(asked.agent_id)
     return Agent.model_validate(dict(found))
 
 

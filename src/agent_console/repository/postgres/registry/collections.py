@@ -38,6 +38,7 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.queue.jobs import job_of
 from agent_console.repository.postgres.queue.timetable import Timetable, end_jobs, keep_timetable, refresh_now
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.registry.connectors import no_connector, refused_field
 from agent_console.repository.postgres.work import Work, answers
 
@@ -186,7 +187,7 @@ async def _require_agent(work: Work, agent_id: AgentId) -> None:
         .with_for_update(read=True)
     )
     if (found := (await work.connection.execute(wanted)).first()) is None:
-        raise NotFound(f"There is no agent {agent_id}.", hint="List them: agent-console agents list")
+        raise no_agent(agent_id)
     if found.revoked_at is not None:
         raise Conflict(f"Agent {agent_id} is revoked and will never refresh it.", hint="Bind another agent.")
 

@@ -36,6 +36,7 @@ from agent_console.repository.operations.credentials import (
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.registry.users import no_user
 from agent_console.repository.postgres.work import Work, answers
 
 SHOWN = tuple(operator_tokens.c[name] for name in OperatorToken.model_fields if name in operator_tokens.c)
@@ -98,7 +99,7 @@ async def _known_person(work: Work, user_id: UserId) -> Row[Any, Any]:
     )
     person = (await work.connection.execute(wanted.with_for_update(read=True))).first()
     if person is None:
-        raise NotFound(f"There is no user {user_id}.", hint="List them: agent-console users list")
+        raise no_user(user_id)
     return person
 
 

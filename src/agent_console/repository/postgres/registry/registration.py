@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from agent_console.database.tables import agent_runtime, agents, users
 from agent_console.domain.agents import AgentAsked
 from agent_console.domain.audit import AuditEvent
-from agent_console.domain.errors import Conflict, ConsoleError, Forbidden, NotFound, Unauthorized
+from agent_console.domain.errors import Conflict, ConsoleError, Forbidden, Unauthorized
 from agent_console.domain.identity import AuthSource, Caller
 from agent_console.domain.ids import AgentId, RegistrationTokenId, UserId
 from agent_console.domain.permissions import Permission, Role, require_permission
@@ -31,6 +31,7 @@ from agent_console.repository.operations.credentials import (
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.identify import NO_HASH
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.registry.agents import get_agent
 from agent_console.repository.postgres.registry.worker_tokens import end_worker_tokens
 from agent_console.repository.postgres.work import Work, answers
@@ -207,7 +208,7 @@ async def _taken(work: Work, name: str) -> ConsoleError:
 @answers(AGENTS_ROTATE_KEY)
 async def rotate_key(work: Work, asked: KeyRotation) -> MintedKey:
     if work.caller.agent_id not in (None, asked.agent_id):
-        raise NotFound(f"There is no agent {asked.agent_id}.", hint="List them: agent-console agents list")
+        raise no_agent(asked.agent_id)
     known = await get_agent(work, AgentAsked(agent_id=asked.agent_id))
     _require_right_to_rotate(work.caller)
     key, at = await _new_key(work, asked.agent_id, overlap=asked.overlap_seconds)

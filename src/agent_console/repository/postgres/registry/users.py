@@ -78,11 +78,11 @@ async def _user(work: Work, user_id: UserId) -> User:
     wanted = all_users(work.caller.team_id).where(users.c.id == user_id)
     found = (await work.connection.execute(wanted)).mappings().first()
     if found is None:
-        raise _nobody(user_id)
+        raise no_user(user_id)
     return User.model_validate(dict(found))
 
 
-def _nobody(user_id: UserId) -> ConsoleError:
+def no_user(user_id: UserId) -> ConsoleError:
     return NotFound(f"There is no user {user_id}.", hint="List them: agent-console users list")
 
 
@@ -121,7 +121,7 @@ async def _locked(work: Work, user_id: UserId) -> tuple[Row[Any], Collection[Use
     rows = (await work.connection.execute(wanted)).all()
     person = next((row for row in rows if row.id == user_id), None)
     if person is None:
-        raise _nobody(user_id)
+        raise no_user(user_id)
     if person.kind != UserKind.HUMAN:
         raise Conflict(
             f"{person.full_name} is the system user of an agent and can't be changed.",

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from agent_console.database.tables import agents, runs
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.delegation import Rule, too_many_runs
-from agent_console.domain.errors import Conflict, NotFound
+from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import AgentId, MessageId, RunId, UserId
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.kinds import Decision, ParticipantType
@@ -18,7 +18,9 @@ from agent_console.domain.team_settings import RUNS_PER_THREAD
 from agent_console.repository.operations.runs import RUN_BLOCKED, RUN_CREATED
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.database_time import seconds
 from agent_console.repository.postgres.queue.jobs import enqueue
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.team_settings import setting_value
 from agent_console.repository.postgres.threads.access import Access
 from agent_console.repository.postgres.told_refusals import ToldRefusal
@@ -92,7 +94,7 @@ async def begin_run(work: Work, access: Access, wanted: RunWanted) -> RunId:
     """The caller holds the thread's lock and has asked whether it may be. Writes run.create."""
     target = await _able_target(work, wanted.target_agent_id)
     run_id = RunId.new()
-    seconds = wanted.max_run_seconds or RUN_SECONDS
+    run_seconds = wanted.max_run_seconds or RUN_SECONDS
     by_person = wanted.requested_by_user_id is not None
     made = await work.connection.execute(
         insert(runs)
@@ -111,7 +113,7 @@ async def begin_run(work: Work, access: Access, wanted: RunWanted) -> RunId:
             idempotency_key=wanted.idempotency_key,
             request_digest=wanted.request_digest,
             route_version=wanted.route_version,
-            deadline_at=func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds),
+            deadline_at=func.now() + seconds(run_seconds),
         )
         .on_conflict_do_nothing(
             index_elements=["team_id", "idempotency_key"], index_where=runs.c.idempotency_key.is_not(None)
@@ -134,7 +136,7 @@ async def begin_run(work: Work, access: Access, wanted: RunWanted) -> RunId:
             "connector_ref": target,
         },
         bound_agent_id=wanted.target_agent_id,
-        max_run_seconds=seconds,
+        max_run_seconds=run_seconds,
         requested_by_user_id=wanted.behind_it,
     )
     enqueued = await enqueue(work, job, run_id)
@@ -166,7 +168,7 @@ async def _able_target(work: Work, agent_id: AgentId) -> str:
     wanted = wanted.with_for_update(read=True, key_share=True)
     found = (await work.connection.execute(wanted)).first()
     if found is None:
-        raise NotFound(f"There is no agent {agent_id}.", hint="List them: agent-console agents list")
+        raise no_agent(agent_id)
     if found.revoked_at is not None:
         raise Conflict(
             f"Agent {agent_id} is revoked and can't be asked.", hint="Ask another one: agent-console agents list"

@@ -31,6 +31,7 @@ from agent_console.repository.operations.threads import (
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.threads.access import Access, thread_access
 from agent_console.repository.postgres.threads.locked_thread import locked_access
 from agent_console.repository.postgres.work import Work, answers
@@ -180,7 +181,7 @@ async def _require_welcome(work: Work, new: NewParticipant) -> None:
     )
     agent = await _shared(work, living)
     if agent is None:
-        raise NotFound(f"There is no agent {new.agent_id}.", hint="List them: agent-console agents list")
+        raise no_agent(str(new.agent_id))
     if agent.revoked_at is not None:
         raise Conflict(f"Agent {new.agent_id} is revoked.", hint="Let another agent in: agent-console agents list")
 

@@ -15,6 +15,7 @@ from agent_console.domain.states import Presence
 from agent_console.repository.operations.messages import MESSAGE_CREATED, MESSAGES_POST
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.registry.agents import STATUS
 from agent_console.repository.postgres.runs.runs import start_run
 from agent_console.repository.postgres.threads.access import Access, thread_access
@@ -124,7 +125,7 @@ async def _recipients(work: Work, new: NewMessage) -> list[Recipient]:
             f"No agent takes part in thread {new.thread_id}.", hint="Let one in, or write to one directly."
         )
     if missing := next((agent_id for agent_id in new.to if agent_id not in found), None):
-        raise NotFound(f"There is no agent {missing}.", hint="List them: agent-console agents list")
+        raise no_agent(missing)
     return list(found.values())
 
 
