@@ -1,4 +1,4 @@
-"""How the duties go. They are done for all teams at once, so this is the one table that belongs to none."""
+"""How the duties go. They are done for all teams at once, so this table belongs to none of them."""
 
 from sqlalchemy import BigInteger, Column, Double, PrimaryKeyConstraint, Table, text
 
