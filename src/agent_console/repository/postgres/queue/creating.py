@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, ConsoleError
 from agent_console.domain.ids import AgentId, CollectionId, ConnectorId, JobId, LaneId
 from agent_console.domain.jobs import Job, NewJob
@@ -139,7 +139,7 @@ async def _made_now(work: Work, wanted: Sequence[Wanted]) -> dict[Wanted, Job]:
 
 
 def _told(new: NewJob, job: Job) -> AuditEvent:
-    facts: dict[str, str | int | bool | None] = {
+    facts: Facts = {
         "type": new.type,
         "priority": new.priority,
         "bound_agent_id": None if new.bound_agent_id is None else str(new.bound_agent_id),

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, text
 
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import NewJob
@@ -40,7 +40,7 @@ async def create_jobs(work: Work, new: NewJobs) -> JobsMade:
         ids = await _with_earlier(work, new.jobs, ids, set(made.ids or ()))
     _announce(work, ids, routes)
     types = sorted({job.type for job in new.jobs})
-    metadata: dict[str, str | int | bool | None] = {
+    metadata: Facts = {
         "made": made.made,
         "repeated": len(rows) - made.made,
         "types": ", ".join(types[:TYPES_NAMED]) + (", …" if len(types) > TYPES_NAMED else ""),

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select, update
 
 from agent_console.database.tables import agents, collections, jobs
-from agent_console.domain.errors import Conflict, NotFound
+from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import AgentId, JobId, TeamId
 from agent_console.domain.job_acts import WAITING
 from agent_console.domain.states import JobStatus
@@ -16,6 +16,7 @@ from agent_console.repository.postgres.queue.job_changes import Done, JobRow, Li
 from agent_console.repository.postgres.queue.lanes import lane_of
 from agent_console.repository.postgres.queue.release import place_of
 from agent_console.repository.postgres.queue.reprioritising import not_waiting
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.work import Work
 
 
@@ -27,7 +28,7 @@ async def require_agent(work: Work, agent_id: AgentId) -> None:
         .with_for_update(read=True)
     )
     if (agent := (await work.connection.execute(wanted)).first()) is None:
-        raise NotFound(f"There is no agent {agent_id}.", hint="List them: agent-console agents list")
+        raise no_agent(agent_id)
     if agent.revoked_at is not None:
         raise Conflict(f"Agent {agent_id} is revoked and will never take it.", hint="Name another agent.")
 

@@ -10,6 +10,7 @@ from agent_console.domain.ids import AgentId, ConnectorId
 from agent_console.domain.jobs import NewJob
 from agent_console.repository.postgres.queue.lanes import lane_of
 from agent_console.repository.postgres.queue.putting_in import Route
+from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.work import Work
 
 
@@ -87,7 +88,7 @@ async def route_of(work: Work, new: NewJob) -> tuple[AgentId | None, ConnectorId
         able = able.with_for_update(read=True, key_share=True)
         agent = (await work.connection.execute(able)).first()
         if agent is None:
-            raise NotFound(f"There is no agent {bound_agent_id}.", hint="List them: agent-console agents list")
+            raise no_agent(bound_agent_id)
         if agent.revoked_at is not None:
             raise Conflict(
                 f"Agent {bound_agent_id} is revoked and will never take it.", hint="Choose another agent, or none."
