@@ -17,8 +17,9 @@ from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_CREATE, JOBS_GET, JOBS_LIST, AnyOperation
 from agent_console.repository.operations.job_acts import JOBS_CANCEL, JOBS_REBIND, JOBS_REPRIORITISE, JOBS_RETRY
 from agent_console.repository.operations.storage import COLLECTIONS_CREATE, COLLECTIONS_GET
-from agent_console.repository.port import Repository
+from agent_console.repository.port import REFETCH, Change, Repository, Topic
 from tests.repository.conftest import OPERATOR, OpenRepository
+from tests.repository.test_contract_changes import heard_until, next_of
 from tests.support.fleet import Fleet
 from tests.support.runs import belongs_to_a_run
 from tests.support.stories import acts, last_line, lines
@@ -76,9 +77,13 @@ async def test_a_cancelled_refresh_is_no_longer_the_collections_next(repository:
     collection = await repository.call(COLLECTIONS_CREATE, new)
     found = fleet.one("select id from jobs where collection_id = %s", collection.id)
     job_id = JobId(str(found))
+    changes = repository.changes()
+    assert await next_of(changes) == REFETCH
 
     cancelled = await repository.call(JOBS_CANCEL, JobCancelling(job_id=job_id))
 
+    await heard_until(changes, Change(topic=Topic.COLLECTIONS, id=str(collection.id)))
+    await changes.aclose()
     after = await repository.call(COLLECTIONS_GET, CollectionAsked(collection_id=collection.id))
     assert collection.next_refresh_at is not None
     assert (cancelled.status, after.next_refresh_at) == (JobStatus.CANCELLED, None)
@@ -127,6 +132,24 @@ async def test_what_has_ended_cannot_be_cancelled(repository: Repository, fleet:
     assert refused.value.details["state"] == status
     assert status in refused.value.message
     assert (await seen(repository, ended.id), acts(fleet)) == (ended, [])
+
+
+async def test_what_ended_well_although_it_was_asked_to_stop_cannot_be_cancelled(
+    repository: Repository, fleet: Fleet
+) -> None:
+    job_id = fleet.first_job("running")
+    await repository.call(JOBS_CANCEL, JobCancelling(job_id=job_id))
+    fleet.execute(
+        "update jobs set status = 'succeeded', finished_at = now(), look_at = null, lease_expires_at = null,"
+        " claimed_by = null where id = %s",
+        job_id,
+    )
+    told = acts(fleet)
+
+    with pytest.raises(Conflict) as refused:
+        await repository.call(JOBS_CANCEL, JobCancelling(job_id=job_id))
+
+    assert (refused.value.details["state"], acts(fleet)) == ("succeeded", told)
 
 
 async def test_two_who_cancel_at_once_are_one_act(repository: Repository, fleet: Fleet) -> None:
