@@ -43,7 +43,8 @@ def add_jobs(team: Team, count: int, **facts: object) -> list[Row]:
 
 
 def bound_to(team: Team, agent: Row, type: str = "report", **facts: object) -> Row:
-    lane = rows.add_lane(team, bound_agent_id=agent["id"], job_type=type, connector_id=facts.get("connector_id"))
+    asks_for = {name: facts.get(name) for name in ("connector_id", "repository")}
+    lane = rows.add_lane(team, bound_agent_id=agent["id"], job_type=type, **asks_for)
     return rows.add_job(team, lane_id=lane["id"], bound_agent_id=agent["id"], type=type, **facts)
 
 
@@ -257,11 +258,15 @@ def test_what_room_is_left_beside_jobs_for_it_alone_is_for_others(team: Team, at
     assert given(answers) == [(1, bound["id"]), (1, jobs[0]["id"])]
 
 
-def test_a_job_for_it_alone_is_of_a_type_that_it_may_do(team: Team, atlas: Row) -> None:
-    bound_to(team, atlas, "a", priority=5)
-    allowed = bound_to(team, atlas, "b")
+@mark.parametrize(("types", "repositories"), [(["b"], None), (None, ["org/b"])], ids=str)
+def test_a_job_for_it_alone_is_of_what_it_may_do(
+    team: Team, atlas: Row, types: list[str] | None, repositories: list[str] | None
+) -> None:
+    bound_to(team, atlas, "a", priority=5, repository="org/a")
+    allowed = bound_to(team, atlas, "b", repository="org/b")
 
-    answers = turns_together(team.execute, team.team_id, [turn(atlas, wants=2)], types=["b"])
+    said = [turn(atlas, wants=2)]
+    answers = turns_together(team.execute, team.team_id, said, types=types, repositories=repositories)
 
     assert given(answers) == [(1, allowed["id"])]
 

@@ -77,11 +77,12 @@ def turns_together(
     lanes: Sequence[object] = (),
     floors: Sequence[tuple[int, object]] = (),
     types: list[str] | None = None,
+    repositories: list[str] | None = None,
 ) -> list[Row]:
     begins = [*floors, *[LOWEST] * (len(lanes) - len(floors))]
     numbered = json.dumps([{"n": place} | one for place, one in enumerate(turns, 1)])
     starts = list(lanes), [priority for priority, _ in begins], [place for _, place in begins]
-    return execute(MANY, team_id, numbered, *starts, types, None)
+    return execute(MANY, team_id, numbered, *starts, types, repositories)
 
 
 def text(made: object) -> str:

@@ -9,8 +9,10 @@ from agent_console.domain.working import ClaimWanted, JobDone, JobFailed
 from agent_console.repository.operations.working import JOBS_COMPLETE, JOBS_FAIL
 from agent_console.repository.port import REFETCH, Change, Topic
 from tests.queue.crew import Crew, claim, take_running
+from tests.queue.more_agents import crowd
 from tests.repository.test_contract_changes import heard_until, next_of
 
+MANY = 5
 CLOSED = "alter function {} rename to closed"
 
 
@@ -56,20 +58,23 @@ async def test_a_turn_that_is_not_plain_goes_the_long_way_at_once(direct_crew: C
     assert direct_crew.row(with_files.id)["artifacts_path"] == "/files"
 
 
-async def test_turns_at_once_go_the_long_way_together(direct_crew: Crew) -> None:
-    agents = [await direct_crew.agent(name) for name in ("atlas", "beacon")]
-    made = [await direct_crew.enqueue() for _ in range(4)]
-    for agent in agents:
-        await take_running(agent)
-    ends = (JobDone(job_id=job.id, attempt=1, claim_next=ClaimWanted()) for job in made)
+async def test_each_of_many_who_come_at_once_gets_its_own_answer(direct_crew: Crew) -> None:
+    """The first is served alone; the others have gathered meanwhile."""
+    agents = [await direct_crew.with_secret(agent.secret) for agent in crowd(direct_crew.fleet, MANY)]
+    made = [await direct_crew.enqueue() for _ in range(2 * MANY)]
+    held = [await take_running(agent) for agent in agents]
 
     ended = await asyncio.gather(
-        *(agent.call(JOBS_COMPLETE, end) for agent, end in zip(agents, ends, strict=False))
+        *(
+            agent.call(JOBS_COMPLETE, JobDone(job_id=job.id, attempt=1, claim_next=ClaimWanted()))
+            for agent, job in zip(agents, held, strict=True)
+        )
     )
 
+    assert [end.job_id for end in ended] == [job.id for job in held] == [job.id for job in made[:MANY]]
     got = [job.id for end in ended if end.next is not None for job in end.next.jobs]
-    assert sorted(got) == sorted(job.id for job in made[2:])
-    assert [direct_crew.status(job.id) for job in made] == ["succeeded"] * 2 + ["assigned"] * 2
+    assert sorted(got) == sorted(job.id for job in made[MANY:])
+    assert [direct_crew.status(job.id) for job in made] == ["succeeded"] * MANY + ["assigned"] * MANY
 
 
 @pytest.mark.parametrize("count", [1, 2])
