@@ -211,8 +211,9 @@ ENDS = (
 def test_an_attempt_ends_as_its_agent_says(
     team: Team, atlas: Row, said: Row, facts: Row, becomes: str, line: tuple[str, str]
 ) -> None:
-    rows.add_job(team, **held_by(atlas, max_attempts=1, cancel_requested_at=now))
+    rows.add_job(team, **held_by(atlas, max_attempts=1))
     job = rows.add_job(team, **held_by(atlas, progress={"percentage": 7}, error_code="old", **facts))
+    rows.add_job(team, **held_by(atlas, max_attempts=1))
 
     ending = turn(atlas, job, wants=0, error_code="new", result={"files": 7}, **said)
     (answer,) = turns_together(team.execute, team.team_id, [ending])
