@@ -46,7 +46,8 @@ async def test_a_turn_that_is_not_plain_goes_the_long_way_at_once(direct_crew: C
         await direct_crew.enqueue()
     close(direct_crew, "take_turn")
 
-    with_result, with_files, failed = (await claim(atlas, count=3, auto_start=True)).jobs
+    with_result, with_files = (await claim(atlas, count=2, auto_start=True)).jobs
+    (failed,) = (await claim(atlas, count=2, auto_start=True)).jobs
     await atlas.call(JOBS_COMPLETE, JobDone(job_id=with_result.id, attempt=1, result={"files": 7}))
     await atlas.call(JOBS_COMPLETE, JobDone(job_id=with_files.id, attempt=1, artifacts_path="/files"))
     await atlas.call(JOBS_FAIL, JobFailed(job_id=failed.id, attempt=1, error="broken", retryable=False))
