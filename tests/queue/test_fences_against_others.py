@@ -63,7 +63,8 @@ async def test_many_more_are_looked_at_if_others_take_all_that_were(direct_crew:
     jobs = [await direct_crew.enqueue() for _ in range(12)]
 
     with taken_by_others(direct_crew.fleet, *(job.id for job in jobs[:10])):
-        claimed = await claim(atlas, count=2)
+        async with asyncio.timeout(20):
+            claimed = await claim(atlas, count=2)
 
     assert [job.id for job in claimed.jobs] == [job.id for job in jobs[10:]]
 
