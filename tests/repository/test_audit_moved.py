@@ -17,7 +17,7 @@ from tests.support.trail import act, moved_from_another_cluster, seal
 
 AHEAD = 5_000
 PARTS = (1, 2, 3, 100)
-LATER = "(xid::text::bigint + 1)::text::xid8"
+EARLIER, LATER = ("(xid::text::bigint - 1)::text::xid8", "(xid::text::bigint + 1)::text::xid8")
 AGAIN = """
     insert into audit_log (team_id, id, xid, seq, actor_type, actor_label, action, resource_type, resource_id,
                            event_hash, created_at)
@@ -173,6 +173,18 @@ async def test_a_trail_that_was_moved_twice_is_proved_too(
     found = None if beside is None else (DamageKind.INSERTED, put_in(fleet, acts[beside], xid))
 
     assert await found_by(backend) == {found}
+
+
+async def test_as_many_acts_put_in_as_lie_elsewhere_in_a_trail_moved_twice_are_found(
+    fleet: Fleet, backend: Backend
+) -> None:
+    """The first two acts are of later transactions than the third: up to the third lie as many as there should."""
+    acts = moved_twice(fleet)
+    acts += [act(fleet) for _ in range(2)]
+    assert seal(fleet) == 2
+    slipped = {put_in(fleet, acts[2], EARLIER) for _ in range(2)}
+
+    assert await found_by(backend) <= {(DamageKind.INSERTED, one) for one in slipped}
 
 
 async def test_a_trail_that_was_moved_twice_is_proved_before_anything_is_written_here(

@@ -115,9 +115,11 @@ def _wrong_with_act(seal: Row[Any]) -> tuple[DamageKind, str] | None:
 async def inserted_between(
     connection: AsyncConnection, team_id: TeamId, first: Link, last: Link, acts: int, since_seq: int
 ) -> Damage | None:
-    """An act that lies between two sealed ones and has no seal. Counting tells whether it is worth looking."""
+    """An act that lies between two sealed ones and has no seal. Counting tells whether it is worth looking, but
+    only where acts lie in the order of their seals: those of several other clusters may lie among each other."""
     looks = [{"team_id": team_id, **look} for look in _looks(first, last, since_seq)]
-    if sum([(await connection.execute(BETWEEN, look)).scalar_one() for look in looks]) == acts:
+    in_order = since_seq == 0 or first.seq > since_seq
+    if in_order and sum([(await connection.execute(BETWEEN, look)).scalar_one() for look in looks]) == acts:
         return None
     for look in looks:
         if (found := (await connection.execute(WITHOUT_SEAL, look)).first()) is not None:
@@ -127,12 +129,14 @@ async def inserted_between(
 
 def _looks(first: Link, last: Link, since_seq: int) -> list[dict[str, object]]:
     """Where the acts between the two lie. Those numbered up to `since_seq` were written in another cluster, which
-    counted its transactions apart: they come before all others, whatever their transactions are."""
+    counted its transactions apart: they come before all others, whatever their transactions are. Of several such
+    clusters one may have counted lower than the one before: then nothing lies between the two, and what this look
+    leaves out another has, since each begins where the last one ended and the last of them goes on behind all."""
     if since_seq == 0:
         return [_look(first.place, last.place, (LOWEST, LARGEST_NUMBER))]
     of_another, ours = (LOWEST, since_seq), (since_seq + 1, LARGEST_NUMBER)
     before, behind = (of_another if link.seq <= since_seq else ours for link in (first, last))
-    if before == behind and first.place <= last.place:
+    if before == behind:
         return [_look(first.place, last.place, before)]
     return [_look(first.place, BEHIND_ALL, before), _look(BEFORE_ALL, last.place, behind)]
 
