@@ -43,11 +43,12 @@ Answer = TypeVar("Answer")
 
 
 def connection_settings(dsn: str, *, pooled: bool = False) -> dict[str, str]:
-    """What the DSN says, over our defaults; its own `options` come last and win.
+    """What the DSN says, over our defaults; its own `options` come last and win. Only the encoding is ours alone:
+    words are of any language, and the hashes of the trail are taken over UTF-8.
 
     A pooler lends one session to many: it refuses settings of a session, so there the login's own settings count.
     """
-    given = parsed(dsn)
+    given = parsed(dsn) | {"client_encoding": "UTF8"}
     if pooled:
         return CONNECTION_SETTINGS | given
     options = f"{SESSION_SETTINGS} {given.get('options', '')}".strip()

@@ -127,7 +127,7 @@ def prove(dsn: str, team_id: TeamId, first: Link, upto: int) -> Stretch:
 def _connected(dsn: str) -> "psycopg.Connection[TupleRow]":
     """A statement lasts as long as its rows are read: on a busy machine longer than others may."""
     settings = connection_settings(dsn)
-    wanted = ("client_encoding=UTF8", f"statement_timeout={PROVE_SECONDS:g}s", *LOOKED_UP)
+    wanted = (f"statement_timeout={PROVE_SECONDS:g}s", *LOOKED_UP)
     settings["options"] += "".join(f" -c {setting}" for setting in wanted)
     return psycopg.connect(make_conninfo("", **settings), autocommit=True)
 
