@@ -148,6 +148,18 @@ async def test_a_changed_act_is_found(fleet: Fleet, column: str) -> None:
     assert found.message == f"{victim(fleet)}: {WORDS.get(column, ANYTHING_ELSE)}"
 
 
+NESTED = """('{"type": ' || repeat('[', 5000) || repeat(']', 5000) || '}')::jsonb"""
+
+
+async def test_facts_too_deep_to_be_read_are_found(fleet: Fleet) -> None:
+    fleet.execute(f"update audit_log set metadata = {NESTED} where id = %s", victim(fleet))
+
+    found = await damage(fleet)
+
+    assert found is not None
+    assert (found.kind, found.position, found.audit_id) == (C, VICTIM, victim(fleet)), found.message
+
+
 @pytest.mark.parametrize("column", OF_THE_SEAL)
 async def test_a_changed_seal_is_found(fleet: Fleet, column: str) -> None:
     value, kind = OF_THE_SEAL[column]

@@ -7,7 +7,8 @@ rows.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import LiteralString
@@ -109,19 +110,21 @@ def whole(act: bytes, facts: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _sized_form(facts: str) -> bytes:
-    """Many acts say the same. What no act may carry has no form, and so another hash."""
-    metadata, _ = _read_facts(facts)
+    """Many acts say the same. What no act may carry has no form, and so another hash; so has what lies too deep to
+    be read."""
     try:
+        metadata, _ = _read_facts(facts)
         form = metadata_form(metadata)
-    except TypeError:
+    except (TypeError, RecursionError):
         return b""
     return len(form).to_bytes(4, "big") + form
 
 
 def prove(dsn: str, team_id: TeamId, first: Link, upto: int) -> Stretch:
     """Prove the links after `first`. For a thread of its own: it keeps one processor busy."""
-    with _connected(dsn) as connection:
-        return _stretch(_links(connection, team_id, first.position, upto), first, upto)
+    # Whoever closes the connection waits for rows that are still being read: reading ends first, whatever happens.
+    with _connected(dsn) as connection, closing(_links(connection, team_id, first.position, upto)) as links:
+        return _stretch(links, first, upto)
 
 
 def _connected(dsn: str) -> "psycopg.Connection[TupleRow]":
@@ -134,7 +137,7 @@ def _connected(dsn: str) -> "psycopg.Connection[TupleRow]":
 
 def _links(
     connection: "psycopg.Connection[TupleRow]", team_id: TeamId, after: int, upto: int
-) -> Iterator[TupleRow]:
+) -> Generator[TupleRow]:
     given = {"team_id": team_id, "after": after, "upto": upto}
     with connection.cursor(binary=True) as cursor:
         yield from cursor.stream(LINKS, given, size=ROWS_AT_ONCE)
