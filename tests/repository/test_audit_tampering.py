@@ -292,6 +292,19 @@ async def test_an_act_put_in_later_is_found(fleet: Fleet, xid: str, seq: str) ->
     assert (found.kind, found.audit_id, found.position) == (I, inserted, None)
 
 
+SECOND = "jsonb_build_object('action', 'job.delete', 'created_at', a.created_at + interval '1 microsecond')"
+
+
+async def test_an_act_put_in_under_the_id_of_a_sealed_one_is_found(fleet: Fleet) -> None:
+    second = f"select (jsonb_populate_record(a, {SECOND})).* from audit_log a where a.id = %s"
+    fleet.execute(f"insert into audit_log {second}", victim(fleet))
+
+    found = await damage(fleet)
+
+    assert found is not None
+    assert (found.kind, found.audit_id, found.position) == (I, victim(fleet), None)
+
+
 async def test_as_many_acts_put_in_as_a_wrong_count_would_hide_are_found(fleet: Fleet) -> None:
     """In parts of one act: the second part begins at position 1."""
     inserted = {put_in(fleet, 2) for _ in range(2)}

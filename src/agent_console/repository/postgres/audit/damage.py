@@ -31,12 +31,13 @@ LOOK = text("""
      where s.team_id = :team_id and s.position = :position
 """)
 LATER = text("select min(position) from audit_seals where team_id = :team_id and position > :position")
-# By audit_log_order_idx, and for each act one look for its seal.
+# By audit_log_order_idx, and for each act one look for its seal: an id may be given twice, at two times.
 WITHOUT_SEAL = text("""
     select a.id, a.seq
       from audit_log a
       left join lateral (select true as sealed from audit_seals s
-                          where s.team_id = a.team_id and s.audit_id = a.id limit 1) as s on true
+                          where s.team_id = a.team_id and s.audit_id = a.id and s.audit_created_at = a.created_at
+                          limit 1) as s on true
      where a.team_id = :team_id and s.sealed is null
        and (a.xid, a.seq) > (cast(:first_xid as xid8), :first_seq)
        and (a.xid, a.seq) <= (cast(:last_xid as xid8), :last_seq)
