@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from agent_console.domain.ids import AgentId, ConnectorId, UserId
 from agent_console.domain.kinds import CredentialLocation, StorageKind
-from agent_console.domain.records import Instant, JsonObject, NotBlank, PageRequest, Record, Request
+from agent_console.domain.records import Instant, JsonObject, NotBlank, PageRequest, Record, Request, Storable
 
 AGENTS_SHOWN = 100
 
@@ -20,7 +20,7 @@ GivenLocation = Annotated[
     CredentialLocation, BeforeValidator(_server_if_null, json_schema_input_type=CredentialLocation | None)
 ]
 StorageName = Annotated[str, Field(min_length=1, max_length=255), NotBlank]
-Credentials = Annotated[JsonObject, Field(min_length=1)]
+Credentials = Annotated[dict[str, JsonValue], Field(min_length=1), Storable]
 
 
 class ConnectorAgent(Record):
