@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.commanding import DOING
@@ -19,7 +19,7 @@ from agent_console.tui.wanted import (
     ThingWanted,
 )
 from agent_console.tui.ways_back import Way
-from agent_console.tui.widgets.pane_tabs import PaneTabs, tabs_of
+from agent_console.tui.widgets.pane_tabs import MORE_KEY, PANE_KEYS, PaneTabs, tabs_of
 
 if TYPE_CHECKING:
     # What is needed only once there is something to show waits until the first frame is on the screen.
@@ -34,16 +34,7 @@ DEEPEST = 12
 class Going(Switching):
     """Knows what is shown, and what lies below it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("0", "pane('overview')", "Overview", show=False, id="pane.overview"),
-        Binding("1", "pane('approvals')", "Approvals", show=False, id="pane.approvals"),
-        Binding("2", "pane('agents')", "Agents", show=False, id="pane.agents"),
-        Binding("3", "pane('jobs')", "Jobs", show=False, id="pane.jobs"),
-        Binding("4", "pane('threads')", "Threads", show=False, id="pane.threads"),
-        Binding("5", "pane('routes')", "Routes", show=False, id="pane.routes"),
-        Binding("6", "pane('audit')", "Audit", show=False, id="pane.audit"),
-        Binding("7", "more", "More", show=False, id="pane.more"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*PANE_KEYS, MORE_KEY]
 
     def __init__(self, clock: Clock, *, bell: bool) -> None:
         super().__init__(clock, bell=bell)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from textual import events
-from textual.binding import ActiveBinding
+from textual.binding import ActiveBinding, Binding
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
@@ -14,6 +14,16 @@ from agent_console.tui.agent_text import system_text
 LAYOUTS = ((2, None), (1, None), (1, 4), (1, 3))
 """Cells between two tabs, and how many letters of a title are left; the first that fits is taken."""
 MORE = "more"
+PANE_KEYS = (
+    Binding("0", "pane('overview')", "Overview", show=False, id="pane.overview"),
+    Binding("1", "pane('approvals')", "Approvals", show=False, id="pane.approvals"),
+    Binding("2", "pane('agents')", "Agents", show=False, id="pane.agents"),
+    Binding("3", "pane('jobs')", "Jobs", show=False, id="pane.jobs"),
+    Binding("4", "pane('threads')", "Threads", show=False, id="pane.threads"),
+    Binding("5", "pane('routes')", "Routes", show=False, id="pane.routes"),
+    Binding("6", "pane('audit')", "Audit", show=False, id="pane.audit"),
+)
+MORE_KEY = Binding("7", "more", "More", show=False, id="pane.more")
 
 
 @dataclass(frozen=True)
