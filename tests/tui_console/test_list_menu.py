@@ -7,7 +7,7 @@ from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs.list_menu import ListMenu
 from agent_console.tui.link import Opening
 from agent_console.tui.setup import Setup
-from agent_console.tui.widgets.pane_tabs import PANE_KEYS
+from agent_console.tui.widgets.pane_tabs import PANE_KEYS, tabs_of
 from tests.tui_console.stage import console, fixed_clock, loaded, until, until_on
 
 
@@ -50,3 +50,14 @@ async def test_a_key_that_was_moved_is_moved_in_the_menu_as_well(opening: Openin
         await pilot.press("f3")
 
         await until(lambda: app.pane.pane_name == "jobs" and len(app.screen_stack) == 1, "the jobs")
+
+
+async def test_a_pane_whose_key_was_moved_keeps_its_place_among_the_tabs(opening: Opening) -> None:
+    setup = Setup(opening, "example", start="agents", keymap={"pane.jobs": "f3,f4"})
+    app = ConsoleApp(lambda: setup, theme_name="dark", clock=fixed_clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+
+        tabs = tabs_of(app.screen.active_bindings.values())
+
+        assert " ".join(tab.key for tab in tabs) == "0 1 2 f3 4 5 6 7"

@@ -43,12 +43,14 @@ class PaneKey:
 
 
 def tabs_of(bindings: Iterable[ActiveBinding]) -> tuple[PaneKey, ...]:
-    """From the keys that lead to panes, as they are now: a key may have been given to something else."""
-    found = (active.binding for active in bindings)
+    """From the keys that lead to panes, as they are now: a key may have been given to something else. A pane whose
+    key was changed keeps its place."""
+    found: dict[str | None, Binding] = {}
+    for active in bindings:
+        found.setdefault(active.binding.id, active.binding)
+    keys = (found[declared.id] for declared in (*PANE_KEYS, MORE_KEY) if declared.id in found)
     return tuple(
-        PaneKey(binding.key, binding.description, binding.action, (binding.id or "").removeprefix("pane."))
-        for binding in found
-        if (binding.id or "").startswith("pane.")
+        PaneKey(key.key, key.description, key.action, (key.id or "").removeprefix("pane.")) for key in keys
     )
 
 
