@@ -42,7 +42,11 @@ class DoIt(Widget, can_focus=True):
         return self._words
 
     def render(self) -> Content:
-        return system_text(f" {self._words} ", "bold reverse" if self.has_focus else "$foreground-muted")
+        """A key that works only here says so while the cursor is elsewhere."""
+        if self.has_focus:
+            return system_text(f" {self.words} ", "bold reverse")
+        way = " (Tab to here first)" if self._key == "y" else ""
+        return system_text(f" {self.words}{way} ", "$foreground-muted")
 
     def on_key(self, event: events.Key) -> None:
         if event.key == self._key:

@@ -57,6 +57,6 @@ class SaveIt(DoIt):
     def __init__(self) -> None:
         super().__init__("save it", danger=True)
 
-    def render(self) -> Content:
-        words = "Press y to remove the route" if self.removes else self.words
-        return system_text(f" {words} ", "bold reverse" if self.has_focus else "$foreground-muted")
+    @property
+    def words(self) -> str:
+        return "Press y to remove the route" if self.removes else super().words
