@@ -160,7 +160,7 @@ async def test_who_only_reads_sees_no_key_that_decides(story: Fleet, who: str, r
 
         await reader.pilot.press("a", "r", "p")
 
-        why = "This profile is read-only" if read_only else f"The role {Role.VIEWER.value} reads this"
+        why = "This console is read-only" if read_only else f"The role {Role.VIEWER.value} reads this"
         await reader.sees(why)
         assert (reader.app.screen, "Approve" in reader.text) == (reader.screen, False)
         assert story.one("select count(*) from approval_looks") == 0

@@ -20,7 +20,7 @@ READY = "a approves once (it asks again)   r rejects with a reason"
 OWN = "You began this yourself; somebody else has to decide it."
 TIME_IS_UP = "Its time is up; whether it is over is being looked up."
 NO_CONNECTION = "There is no connection: nothing can be decided until it is back."
-READ_ONLY = "This profile is read-only: nothing can be decided here."
+READ_ONLY = "This console is read-only: nothing can be decided here."
 
 
 @dataclass(frozen=True)
