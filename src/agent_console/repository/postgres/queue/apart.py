@@ -15,6 +15,7 @@ from agent_console.domain.working import Ended, JobDone
 from agent_console.repository.operations.working import JOBS_COMPLETE
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.identify import refused_credential
+from agent_console.repository.postgres.queue.job_changes import no_job
 from agent_console.repository.postgres.queue.jobs import enqueue
 from agent_console.repository.postgres.queue.lane_book import Routing
 from agent_console.repository.postgres.queue.refusing import refusal
@@ -67,7 +68,7 @@ async def complete_apart(repository: "PostgresRepository", done: JobDone) -> End
 async def _job(work: Work, job_id: JobId) -> Row[Any]:
     wanted = select(*COLUMNS).where(jobs.c.team_id == work.caller.team_id, jobs.c.id == job_id)
     if (found := (await work.connection.execute(wanted)).first()) is None:
-        raise NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
+        raise no_job(job_id)
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import CTE, Select, func, select, union_all
 
 from agent_console.database.tables import jobs
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.batches import Refusal
 from agent_console.domain.ids import JobId, TeamId
 from agent_console.domain.job_acts import (
@@ -36,9 +36,9 @@ from agent_console.repository.operations.job_acts import (
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import position
 from agent_console.repository.postgres.queue.cancelling import Cancel
-from agent_console.repository.postgres.queue.job_changes import Act, Facts, JobRow, Sorted, jobs_named, no_job
+from agent_console.repository.postgres.queue.job_changes import Act, JobRow, Sorted, jobs_named, no_job
 from agent_console.repository.postgres.queue.job_filters import LOOKED_AT as LOOKED_AT_BY_FILTERS
-from agent_console.repository.postgres.queue.job_filters import JobMatch, job_match
+from agent_console.repository.postgres.queue.job_filters import SAID_BY_FIELD, JobMatch, job_match
 from agent_console.repository.postgres.queue.reprioritising import Reprioritise
 from agent_console.repository.postgres.queue.retrying import Retry
 from agent_console.repository.postgres.registry.connectors import refused_field
@@ -130,7 +130,7 @@ def next_jobs(
     states = tuple(dict.fromkeys(asked.status)) or tuple(sorted(act.states))
     window = _window(team_id, asked, states, reach)
     matches = select(window.c.id)
-    for name in ("type", "agent_id", "collection_id", "tool"):
+    for name in SAID_BY_FIELD:
         if (value := getattr(asked, name)) is not None:
             matches = matches.where(window.c[name] == value)
     matches = matches.where(window.c.status.in_([state.value for state in states]))
@@ -152,7 +152,7 @@ def next_jobs(
 def _window(team_id: TeamId, asked: JobSelection, states: Sequence[JobStatus], reach: int) -> CTE:
     """By jobs_collection_idx or jobs_agent_idx where the filter names one, else by jobs_status_idx."""
     below = position(asked.after, JobId) or NEWEST
-    filtered = [name for name in ("type", "agent_id", "collection_id", "tool") if getattr(asked, name) is not None]
+    filtered = [name for name in SAID_BY_FIELD if getattr(asked, name) is not None]
     looked_at = filtered if asked.filter is None else {*filtered, *LOOKED_AT_BY_FILTERS}
     columns = [jobs.c[name] for name in ("id", "status", *sorted(looked_at))]
     newest = select(*columns).where(jobs.c.team_id == team_id, jobs.c.id < below)
@@ -182,7 +182,7 @@ async def _tell_audit(
     work: Work, asked: JobSelection, act: Act, action: str, answer: JobBatch, facts: Facts, row: JobRow
 ) -> None:
     """One row a batch: which jobs were meant and how it went. The story of each job tells the rest."""
-    which = asked.model_dump(mode="json", include={"type", "agent_id", "collection_id", "tool"})
+    which = asked.model_dump(mode="json", include={*SAID_BY_FIELD})
     which |= {} if asked.filter is None else {"filter": asked.filter}
     counts = {"done": answer.done, "unchanged": answer.unchanged, "refused": answer.refused_count}
     chosen = {"ids": len(asked.ids), "status": ", ".join(asked.status) or None}

@@ -16,6 +16,23 @@ from agent_console.repository.postgres.queue.job_changes import Done, JobRow, Li
 from agent_console.repository.postgres.work import Work
 
 CANCELLING = "cancelling"
+ENDED: dict[str, object] = {
+    "status": JobStatus.CANCELLED.value,
+    "finished_at": func.now(),
+    "next_attempt_at": None,
+    "look_at": None,
+}
+"""What becomes of a waiting job that is cancelled."""
+
+
+def asked_to_stop(work: Work, reason: str | None) -> dict[str, object]:
+    return {
+        "cancel_requested_at": func.now(),
+        "cancel_requested_by_user_id": work.caller.user_id,
+        "cancel_reason": reason,
+        "updated_by_user_id": work.caller.user_id,
+        "updated_at": func.now(),
+    }
 
 
 @dataclass(frozen=True)
@@ -44,8 +61,7 @@ class Cancel:
     async def do(self, work: Work, rows: Sequence[JobRow]) -> list[Done]:
         waiting = [row for row in rows if JobStatus(row.status) in WAITING]
         held = [row for row in rows if JobStatus(row.status) not in WAITING]
-        ended = {"status": JobStatus.CANCELLED.value, "finished_at": func.now()}
-        await self._write(work, waiting, **ended, next_attempt_at=None, look_at=None)
+        await self._write(work, waiting, **ENDED)
         await self._write(work, held)
         await tell_stories(work, [self._line(row) for row in rows])
         for row in waiting:
@@ -60,14 +76,7 @@ class Cancel:
         await work.connection.execute(
             update(jobs)
             .where(jobs.c.team_id == work.caller.team_id, jobs.c.id.in_([row.id for row in rows]))
-            .values(
-                cancel_requested_at=func.now(),
-                cancel_requested_by_user_id=work.caller.user_id,
-                cancel_reason=self.reason,
-                updated_by_user_id=work.caller.user_id,
-                updated_at=func.now(),
-                **values,
-            )
+            .values(**asked_to_stop(work, self.reason), **values)
         )
 
     def _line(self, row: JobRow) -> Line:

@@ -6,7 +6,6 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
-from agent_console.domain.errors import NotFound
 from agent_console.domain.explaining import (
     AHEAD_CAP,
     Explanation,
@@ -16,7 +15,7 @@ from agent_console.domain.explaining import (
     Standing,
     WaitsFor,
 )
-from agent_console.domain.ids import AgentId, ConnectorId, JobId, LaneId
+from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import JobAsked
 from agent_console.domain.kinds import CredentialLocation
 from agent_console.domain.lane_words import NAME_SHOWN, lane_words
@@ -46,6 +45,8 @@ from agent_console.repository.postgres.queue.able_agents import (
     somebody_living,
     unmet_by_all,
 )
+from agent_console.repository.postgres.queue.job_changes import no_job
+from agent_console.repository.postgres.queue.lanes import lane_from
 from agent_console.repository.postgres.work import Work, answers
 
 # Whoever does the duties looks at due jobs every half second; after this long nobody does.
@@ -119,17 +120,8 @@ async def _routed(work: Work, job_id: JobId) -> Routed:
     asked = {"team_id": work.caller.team_id, "job_id": job_id}
     job = (await work.connection.execute(FACTS, asked)).first()
     if job is None:
-        raise NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
-    lane = Lane(
-        id=LaneId.of(job.lane_id),
-        bound_agent_id=None if job.bound_agent_id is None else AgentId.of(job.bound_agent_id),
-        required_capabilities=tuple(job.required_capabilities),
-        job_type=job.job_type,
-        repository=job.repository,
-        connector_id=None if job.connector_id is None else ConnectorId.of(job.connector_id),
-        credentials=None if job.credential_location is None else CredentialLocation(job.credential_location),
-    )
-    return Routed(job, lane)
+        raise no_job(job_id)
+    return Routed(job, lane_from(job))
 
 
 @answers(JOBS_EXPLAIN)

@@ -9,13 +9,13 @@ from sqlalchemy import ColumnElement, Integer, Row, Text, bindparam, func, selec
 from sqlalchemy.dialects.postgresql import ARRAY, UUID
 
 from agent_console.database.tables import jobs
+from agent_console.domain.audit import Facts
 from agent_console.domain.errors import ConsoleError, NotFound
 from agent_console.domain.ids import JobEventId, JobId, TeamId
 from agent_console.domain.states import JobStatus
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.work import Work
 
-Facts = Mapping[str, str | int | bool | None]
 JobRow = Row[Any]
 
 ACTED_ON = tuple(

@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import Select, Subquery, and_, bindparam, select, union_all
 
 from agent_console.database.tables import agents, jobs, users
-from agent_console.domain.errors import NotFound
 from agent_console.domain.ids import JobId, RunId, TeamId
 from agent_console.domain.jobs import Job, JobAsked, JobQuery, NewJob, QueueDepth, StatusDepth
 from agent_console.domain.list_order import ListOrder
@@ -17,7 +16,9 @@ from agent_console.domain.states import JobStatus
 from agent_console.repository.operations import JOBS_GET, JOBS_LIST, QUEUE_DEPTH
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.queue.job_changes import no_job
 from agent_console.repository.postgres.queue.job_filters import (
+    SAID_BY_FIELD,
     JobMatch,
     job_match,
     kept_jobs,
@@ -25,14 +26,14 @@ from agent_console.repository.postgres.queue.job_filters import (
     walked_jobs,
 )
 from agent_console.repository.postgres.queue.paused import pause_of
-from agent_console.repository.postgres.queue.putting_in import job_row, put_in
+from agent_console.repository.postgres.queue.putting_in import KEPT, job_row, put_in
 from agent_console.repository.postgres.queue.release import place_of
 from agent_console.repository.postgres.queue.routing import routed
 from agent_console.repository.postgres.queue.stats import exact_depths, oldest_queued
 from agent_console.repository.postgres.walked_pages import kept_page, last_walked
 from agent_console.repository.postgres.work import Work, answers
 
-JOB_COLUMNS = tuple(jobs.c[name] for name in Job.model_fields if name in jobs.c)
+JOB_COLUMNS = tuple(jobs.c[name] for name in KEPT)
 
 
 def with_names(page: Subquery, order: ListOrder = ListOrder.NEWEST) -> Select[Any]:
@@ -66,7 +67,7 @@ def newest_jobs(team_id: TeamId, query: JobQuery) -> Select[Any]:
             wanted = wanted.where(jobs.c.status == status.value)
         if after is not None:
             wanted = wanted.where(jobs.c.id < after if newest else jobs.c.id > after)
-        for name in ("type", "agent_id", "collection_id", "tool"):
+        for name in SAID_BY_FIELD:
             if (value := getattr(query, name)) is not None:
                 wanted = wanted.where(jobs.c[name] == value)
         return wanted.order_by(jobs.c.id.desc() if newest else jobs.c.id).limit(limit)
@@ -111,7 +112,7 @@ async def job_of(work: Work, job_id: JobId) -> Job:
     asked = {"of_team": work.caller.team_id, "of_job": job_id}
     found = (await work.connection.execute(ONE_JOB, asked)).mappings().first()
     if found is None:
-        raise NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
+        raise no_job(job_id)
     return Job.model_validate(dict(found))
 
 

@@ -7,15 +7,14 @@ is nothing: an old page costs a claim a second look, never a job.
 import asyncio
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
 from uuid import UUID
 
 from agent_console.domain.identity import AuthSource, WorkerAuthContext
 from agent_console.domain.ids import AgentId, ConnectorId, LaneId, TeamId
-from agent_console.domain.kinds import CredentialLocation
 from agent_console.domain.lanes import Lane
 from agent_console.domain.team_settings import LEASE_MAX_SECONDS
 from agent_console.repository.postgres.queue.connections import QueueConnections
+from agent_console.repository.postgres.queue.lanes import lane_from
 
 LOOK_SECONDS = 0.5
 # A look walks over what was claimed while somebody holds an old snapshot; then it is done less often.
@@ -34,8 +33,8 @@ LANES = f"""
     with before as materialized (
         select pg_stat_get_xact_tuples_returned('jobs_claim_order_idx'::regclass) as walked
     ), heads as materialized (
-        select l.id, l.required_capabilities, l.job_type, l.repository, l.connector_id, c.credential_location,
-               head.first_priority, head.first_id
+        select l.id as lane_id, l.bound_agent_id, l.required_capabilities, l.job_type, l.repository,
+               l.connector_id, c.credential_location, head.first_priority, head.first_id
           from lanes l
           left join connectors c on c.team_id = l.team_id and c.id = l.connector_id
           left join lateral (
@@ -139,12 +138,12 @@ class LaneBook:
             found = await self._connections.rows(LANES, {"team_id": team_id})
         finally:
             page.looking = None
-        rows = [row for row in found if row.id is not None]
-        lanes = {(lane := lane_of(row)).id: lane for row in rows}
+        rows = [row for row in found if row.lane_id is not None]
+        lanes = {(lane := lane_from(row)).id: lane for row in rows}
         if lanes != page.lanes:
             page.lanes, page.fitting = lanes, {}
         page.heads = {
-            LaneId.of(row.id): (row.first_priority, row.first_id) for row in rows if row.first_id is not None
+            LaneId.of(row.lane_id): (row.first_priority, row.first_id) for row in rows if row.first_id is not None
         }
         page.crowded = bool(rows) and rows[-1].walked > WALKED_AT_MOST + len(rows)
         page.lease_max = found[0].lease_max or LEASE_MAX_SECONDS.default
@@ -174,15 +173,3 @@ class LaneBook:
 
     def forget(self, team_id: TeamId) -> None:
         self.page(team_id).due_at = 0.0
-
-
-def lane_of(row: Any) -> Lane:
-    return Lane(
-        id=LaneId.of(row.id),
-        bound_agent_id=None,
-        required_capabilities=tuple(row.required_capabilities),
-        job_type=row.job_type,
-        repository=row.repository,
-        connector_id=None if row.connector_id is None else ConnectorId.of(row.connector_id),
-        credentials=None if row.credential_location is None else CredentialLocation(row.credential_location),
-    )

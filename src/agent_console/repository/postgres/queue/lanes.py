@@ -1,11 +1,14 @@
-"""Find or make the lane of a job when it is enqueued, so that a claim never has to compare sets."""
+"""The lane of a job: found or made when it is enqueued, so that a claim never has to compare sets."""
+
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import lanes
 from agent_console.domain.ids import AgentId, ConnectorId, LaneId
-from agent_console.domain.lanes import lane_key
+from agent_console.domain.kinds import CredentialLocation
+from agent_console.domain.lanes import Lane, lane_key
 from agent_console.repository.postgres.work import Work
 
 
@@ -39,3 +42,16 @@ async def lane_of(
         .on_conflict_do_nothing()
     )
     return LaneId.of((await work.connection.execute(known)).scalar_one())
+
+
+def lane_from(row: Any) -> Lane:
+    """A lane with where the credentials of its connector are kept."""
+    return Lane(
+        id=LaneId.of(row.lane_id),
+        bound_agent_id=None if row.bound_agent_id is None else AgentId.of(row.bound_agent_id),
+        required_capabilities=tuple(row.required_capabilities),
+        job_type=row.job_type,
+        repository=row.repository,
+        connector_id=None if row.connector_id is None else ConnectorId.of(row.connector_id),
+        credentials=None if row.credential_location is None else CredentialLocation(row.credential_location),
+    )

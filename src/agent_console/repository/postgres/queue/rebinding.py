@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select, update
 
 from agent_console.database.tables import agents, collections, jobs
+from agent_console.domain.audit import Facts
 from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import AgentId, JobId, TeamId
 from agent_console.domain.job_acts import WAITING
@@ -96,7 +97,7 @@ class Rebind:
         work.announce(Topic.WORK, place_of(lane_id, self.agent_id))
         was = None if row.bound_agent_id is None else str(row.bound_agent_id)
         now = None if self.agent_id is None else str(self.agent_id)
-        facts = {"from_agent_id": was, "to_agent_id": now}
+        facts: Facts = {"from_agent_id": was, "to_agent_id": now}
         words = f"bound to {now}" if now else "no longer bound to an agent"
         await tell_stories(work, [Line(row.id, words, facts, row.attempt)])
         return Done(row.id, facts)

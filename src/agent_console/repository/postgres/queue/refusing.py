@@ -1,8 +1,9 @@
 """What an agent is told when its turn or its report changed nothing."""
 
-from agent_console.domain.errors import Conflict, ConsoleError, Invalid, NotFound, NotOwner
+from agent_console.domain.errors import Conflict, ConsoleError, Invalid, NotOwner
 from agent_console.domain.ids import JobId
 from agent_console.repository.postgres.identify import refused_credential, revoked_agent
+from agent_console.repository.postgres.queue.job_changes import no_job
 from agent_console.repository.postgres.queue.turns import Taken
 
 LEASE_FIELD = "lease_seconds"
@@ -33,7 +34,7 @@ def refusal(verdict: str, status: str | None, job_id: JobId) -> ConsoleError:
         case "revoked":
             return revoked_agent()
         case "missing":
-            return NotFound(f"There is no job {job_id}.", hint="List them: agent-console jobs list")
+            return no_job(job_id)
         case "not_owner":
             return NotOwner(
                 f"Job {job_id} is not yours, or this attempt of it is over.",

@@ -44,7 +44,7 @@ COPY = text("""
 
 
 @dataclass(frozen=True)
-class Route:
+class Way:
     """Where a job goes now, which may be elsewhere than when it was made."""
 
     bound_agent_id: AgentId | None
@@ -59,12 +59,12 @@ class Places:
     connectors: dict[Id, Any]
     agents: dict[Id, Any]
 
-    def route(self, row: JobRow) -> Route:
+    def route(self, row: JobRow) -> Way:
         """A job of a collection goes where the collection points now."""
         collection = self.collections.get(row.collection_id)
         if collection is None:
-            return Route(row.bound_agent_id, row.connector_id)
-        return Route(collection.bound_agent_id or row.bound_agent_id, collection.connector_id or row.connector_id)
+            return Way(row.bound_agent_id, row.connector_id)
+        return Way(collection.bound_agent_id or row.bound_agent_id, collection.connector_id or row.connector_id)
 
     def why_not(self, row: JobRow) -> str | None:
         route = self.route(row)
@@ -188,7 +188,7 @@ async def _living(work: Work, table: Table, ids: Many[Id | None], *names: str) -
     return {row.id: row for row in await work.connection.execute(wanted)}
 
 
-async def _lanes(work: Work, rows: Sequence[JobRow], routes: Sequence[Route]) -> list[LaneId]:
+async def _lanes(work: Work, rows: Sequence[JobRow], routes: Sequence[Way]) -> list[LaneId]:
     """Many jobs, few lanes: each is looked up once."""
     known: dict[tuple[object, ...], LaneId] = {}
     found: list[LaneId] = []

@@ -19,6 +19,7 @@ from agent_console.domain.jobs import NewJob
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.states import JOB_HELD, JobStatus
 from agent_console.repository.port import Topic
+from agent_console.repository.postgres.queue.cancelling import ENDED, asked_to_stop
 from agent_console.repository.postgres.queue.jobs import enqueue
 from agent_console.repository.postgres.work import Work
 
@@ -180,17 +181,7 @@ async def _cancel(work: Work, leaving: Sequence[Row[Any]], reason: str) -> None:
     await work.connection.execute(
         update(jobs)
         .where(jobs.c.team_id == work.caller.team_id, jobs.c.id.in_([job.id for job in leaving]))
-        .values(
-            status=JobStatus.CANCELLED.value,
-            finished_at=func.now(),
-            next_attempt_at=None,
-            look_at=None,
-            cancel_requested_at=func.now(),
-            cancel_requested_by_user_id=work.caller.user_id,
-            cancel_reason=reason,
-            updated_by_user_id=work.caller.user_id,
-            updated_at=func.now(),
-        )
+        .values(**ENDED, **asked_to_stop(work, reason))
     )
     await _tell(work, leaving, f"cancelled: {reason}")
 
