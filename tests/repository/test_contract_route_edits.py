@@ -11,7 +11,7 @@ from agent_console.domain.routes import RouteEdit, RouteHistoryQuery, RouteQuery
 from agent_console.repository.operations.routes import ROUTES_DELETE, ROUTES_HISTORY, ROUTES_LIST, ROUTES_PUT
 from agent_console.repository.port import Repository
 from tests.repository.conftest import OpenRepository
-from tests.repository.test_contract_route_drafts import applied, policy
+from tests.repository.test_contract_policy_plans import applied, policy
 from tests.repository.test_contract_routes import audited, put
 from tests.support.fleet import Fleet
 from tests.support.locks import somebody_waits_for_a_lock

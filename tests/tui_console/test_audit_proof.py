@@ -136,13 +136,13 @@ async def test_an_export_is_a_new_file_for_one_pair_of_eyes(
         await pilot.press("enter")
         await shown(app, "✓ 2 acts, up to position 2")
         await close(app, pilot)
-        first = tmp_path / "audit-20990301-030000.jsonl"
+        first = tmp_path / "audit-20990301T030000Z.jsonl"
         assert [json.loads(line)["id"] for line in first.read_text().splitlines()] == [str(one) for one in made]
         assert first.stat().st_mode & 0o777 == 0o600
 
         await pilot.press("f")
         await shown(app, "1 blocked")
-        for place, name in enumerate(("audit-20990301-030000-2.jsonl", "audit-20990301-030000.csv")):
+        for place, name in enumerate(("audit-20990301T030000Z-2.jsonl", "audit-20990301T030000Z.csv")):
             await pilot.press("E")
             await until_on(app, TrailExport)
             await pilot.press(*["down"] * place, "enter")
@@ -152,10 +152,10 @@ async def test_an_export_is_a_new_file_for_one_pair_of_eyes(
             await close(app, pilot)
 
     assert names_in(tmp_path) == [
-        "audit-20990301-030000-2.jsonl", "audit-20990301-030000.csv", "audit-20990301-030000.jsonl",
+        "audit-20990301T030000Z-2.jsonl", "audit-20990301T030000Z.csv", "audit-20990301T030000Z.jsonl",
     ]  # fmt: skip
     assert len(first.read_text().splitlines()) == 2, "it was not written over"
-    assert '"\'=1+1"' in (tmp_path / "audit-20990301-030000.csv").read_text()
+    assert '"\'=1+1"' in (tmp_path / "audit-20990301T030000Z.csv").read_text()
 
 
 async def test_a_stopped_export_leaves_nothing(
@@ -173,7 +173,7 @@ async def test_a_stopped_export_leaves_nothing(
         await until_on(app, TrailExport)
         await pilot.press("enter")
         await shown(app, "44% ████░░░░  4 acts written")
-        assert names_in(tmp_path) == ["audit-20990301-030000.jsonl.part"]
+        assert names_in(tmp_path) == ["audit-20990301T030000Z.jsonl.part"]
 
         await pilot.press("escape")
         sides[0].let_go.set()

@@ -38,11 +38,11 @@ async def test_an_export_is_for_its_owner_alone_and_overwrites_nothing(story: Fl
     async with app.run_test(size=(200, 60)) as pilot:
         await loaded(pilot)
         await press(pilot, "E")
-        await shows(app, f"{exports}/policy-20990301T030000.yaml", "routes         9")
+        await shows(app, f"{exports}/policy-20990301T030000Z.yaml", "routes         9")
         await press(pilot, "escape", "E")
-        await shows(app, f"{exports}/policy-20990301T030000-2.yaml")
+        await shows(app, f"{exports}/policy-20990301T030000Z-2.yaml")
 
-        first, second = exports / "policy-20990301T030000.yaml", exports / "policy-20990301T030000-2.yaml"
+        first, second = exports / "policy-20990301T030000Z.yaml", exports / "policy-20990301T030000Z-2.yaml"
         assert {path.stat().st_mode & 0o777 for path in (first, second)} == {0o600}
         assert "from: dispatch" in read_policy_file(first)
         assert read_policy_file(first) == read_policy_file(second)

@@ -11,20 +11,20 @@ from agent_console.cli.ending import exiting, wait_for
 from agent_console.cli.opening import Load, opened, refuse_read_only
 from agent_console.cli.output import WHOLE_OUTPUT, OutputForm, TableColumn, emit, narrate, refuse_ids, whisper
 from agent_console.cli.shown import print_answer
-from agent_console.domain.errors import Invalid, TooLarge
+from agent_console.domain.errors import Invalid
 from agent_console.domain.policy_plans import (
     POLICY_FILE_BYTES,
     PlannedStep,
     PolicyApplication,
     PolicyPlan,
     Step,
+    policy_text,
 )
 from agent_console.domain.records import Nothing
 from agent_console.repository.operations.routes import ROUTES_APPLY, ROUTES_EXPORT
 
 UNREADABLE = "Nothing was changed. Name a file that you can read, or - for standard input."
 NOT_A_POLICY = "Nothing was changed. Name a file as `routes export` writes it."
-NOT_UTF_8 = "Nothing was changed. Save the file as UTF-8."
 SIGNS = {Step.CREATE: "+ create", Step.UPDATE: "~ update", Step.DELETE: "- delete"}
 
 
@@ -100,7 +100,6 @@ def _request(**given: object) -> PolicyApplication:
 
 
 def text_of(file: str) -> str:
-    """One byte more than is allowed is enough to know."""
     try:
         if file == "-":
             content = sys.stdin.buffer.read(POLICY_FILE_BYTES + 1)
@@ -109,13 +108,7 @@ def text_of(file: str) -> str:
                 content = opened_file.read(POLICY_FILE_BYTES + 1)
     except OSError as error:
         raise Invalid(f"{file} can't be read: {error.strerror}.", hint=UNREADABLE) from error
-    if len(content) > POLICY_FILE_BYTES:
-        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint=NOT_A_POLICY)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise Invalid(f"Line {line} of {file} is not UTF-8 text.", hint=NOT_UTF_8) from error
+    return policy_text(content, file, NOT_A_POLICY)
 
 
 def _print(plan: PolicyPlan, output: OutputForm) -> None:

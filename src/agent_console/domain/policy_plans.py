@@ -6,18 +6,31 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from agent_console.domain.agent_changes import Reason
+from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.records import Record, Request, Storable
 
 POLICY_FILE_BYTES = 1_000_000
 CHANGES_MOST = 2_000
 APPLY_SECONDS = 45.0
+NOT_UTF_8 = "Nothing was changed. Save the file as UTF-8."
 
 
 class Step(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
+
+
+def policy_text(content: bytes, name: str, hint: str) -> str:
+    """What a file says of which one byte more than is allowed was read, which is enough to know."""
+    if len(content) > POLICY_FILE_BYTES:
+        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint=hint)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise Invalid(f"Line {line} of {name} is not UTF-8 text.", hint=NOT_UTF_8) from error
 
 
 class PolicyText(Record):

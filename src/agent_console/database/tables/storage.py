@@ -101,6 +101,7 @@ collections = Table(
     Column("auto_refresh", Boolean, nullable=False, server_default=text("true")),
     Column("refresh_interval_hours", Integer),
     moment("last_refresh_at"),
+    # Never written: the scheduled job says when, and whoever reads a collection is told that.
     moment("next_refresh_at"),
     user_ref("created_by_user_id", required=True),
     user_ref("updated_by_user_id"),

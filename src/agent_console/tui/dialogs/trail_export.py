@@ -47,7 +47,10 @@ class TrailExport(FileExport):
 
     def so_far(self) -> str:
         whole = max(self._head, self._position, 1)
-        return f"{progress_bar(100 * self._position / whole)}  {self._rows:,} acts written"
+        return f"{progress_bar(100 * self._position / whole)}  {self._acts()} written"
 
     def in_all(self) -> str:
-        return f"{self._rows:,} acts, up to position {self._position:,}, in"
+        return f"{self._acts()}, up to position {self._position:,}, in"
+
+    def _acts(self) -> str:
+        return "1 act" if self._rows == 1 else f"{self._rows:,} acts"

@@ -45,7 +45,7 @@ def keep_crash_report(error: BaseException, notes: list[str], state_folder: Path
     """Write the report to a file of its own that only its owner can read."""
     now = datetime.now(UTC)
     state_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = state_folder / f"crash-{now:%Y%m%dT%H%M%S}-{os.getpid()}.txt"
+    path = state_folder / f"crash-{now:%Y%m%dT%H%M%SZ}-{os.getpid()}.txt"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(crash_report(error, notes))

@@ -344,7 +344,7 @@ class AuditPane(ListPane):
 
     def action_export(self) -> None:
         words = filter_words(self.wanted, self._seen, self._me, any_time="from the first act on")
-        stem = f"audit-{self._clock():%Y%m%d-%H%M%S}"
+        stem = f"audit-{self._clock():%Y%m%dT%H%M%SZ}"
         self.app.push_screen(TrailExport(self._link, self.wanted, words, stem, self.chain.position))
 
 

@@ -3,19 +3,18 @@
 from datetime import datetime
 from pathlib import Path
 
-from agent_console.domain.errors import Invalid, TooLarge
-from agent_console.domain.policy_plans import POLICY_FILE_BYTES
+from agent_console.domain.errors import Invalid
+from agent_console.domain.policy_plans import POLICY_FILE_BYTES, policy_text
 from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, unused_name
 
 NAME_ANOTHER = "Nothing was changed. Name a policy file as E writes it."
-NOT_UTF_8 = "Nothing was changed. Save the file as UTF-8."
 ELSEWHERE = f"Nothing was kept. {FOLDER_SET_BY} can name another folder."
 
 
 def write_policy(folder: Path, text: str, at: datetime) -> Path:
     """A new file in the folder; the answer says which."""
     try:
-        file = NewFile.begin(unused_name(folder, f"policy-{at:%Y%m%dT%H%M%S}", "yaml"))
+        file = NewFile.begin(unused_name(folder, f"policy-{at:%Y%m%dT%H%M%SZ}", "yaml"))
     except OSError as error:
         raise Invalid(
             f"{folder.absolute()} can't be written to: {error.strerror or error}.", hint=ELSEWHERE
@@ -32,7 +31,6 @@ def write_policy(folder: Path, text: str, at: datetime) -> Path:
 
 
 def read_policy_file(path: Path) -> str:
-    """One byte more than is allowed is enough to know."""
     try:
         # A pipe or a terminal would keep the reader waiting for ever.
         if path.exists() and not path.is_file():
@@ -43,10 +41,4 @@ def read_policy_file(path: Path) -> str:
         raise Invalid(f"{path} can't be read: {error.strerror}.", hint=NAME_ANOTHER) from error
     except ValueError as error:
         raise Invalid("That is no name of a file.", hint=NAME_ANOTHER) from error
-    if len(content) > POLICY_FILE_BYTES:
-        raise TooLarge(f"A policy file has at most {POLICY_FILE_BYTES:,} bytes.", hint=NAME_ANOTHER)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise Invalid(f"Line {line} of {path} is not UTF-8 text.", hint=NOT_UTF_8) from error
+    return policy_text(content, str(path), NAME_ANOTHER)
