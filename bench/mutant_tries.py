@@ -33,7 +33,8 @@ from tests.support import one_way
 from tests.support.lending import Lending
 
 WANTED = "MUTANTS_WANTED"
-"""A JSON object: file, places (all when empty), most, seed, known (not tried), report (where it is told)."""
+"""A JSON object: file, places (all when empty), most, seed, known (not tried, or with only_known nothing else),
+report (where it is told)."""
 ONCE, SECONDS = 60.0, 3.0
 """A mutant with which a test takes three times as long as before, and a minute more, has gone astray."""
 FREE = 1_000_000
@@ -80,7 +81,7 @@ class Tried:
     def chosen(self) -> list[Mutant]:
         """A sample that is the same every time."""
         known = set(self.wanted["known"])
-        mutants = [one for one in self.mutants() if one.name not in known]
+        mutants = [one for one in self.mutants() if (one.name in known) is self.wanted["only_known"]]
         if unknown := known - {one.name for one in self.mutants()}:
             self.outcomes.extend({"mutant": name, "outcome": "no such mutant"} for name in sorted(unknown))
         chosen = random.Random(self.wanted["seed"]).sample(mutants, min(self.wanted["most"], len(mutants)))

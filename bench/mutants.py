@@ -3,6 +3,7 @@
     python -m bench.mutants
     python -m bench.mutants --part rules
     python -m bench.mutants --only deciding --all
+    python -m bench.mutants --explained
 
 bench/mutants.toml lists the files, the tests that are about each, and the mutants that nobody can notice, each
 with the reason. No file is changed: see mutant_tries. One that survives and is not explained makes it exit code 1.
@@ -80,7 +81,7 @@ class Looked:
         ]
 
 
-def look_at(listed: dict[str, Any], most: int | None, seed: int) -> Looked:
+def look_at(listed: dict[str, Any], most: int | None, seed: int, *, only_explained: bool = False) -> Looked:
     explained = listed.get("explained", [])
     looked = Looked(listed["part"], listed["file"], explained)
     with tempfile.TemporaryDirectory(prefix="ac-mutants-") as folder:
@@ -91,6 +92,7 @@ def look_at(listed: dict[str, Any], most: int | None, seed: int) -> Looked:
             "most": most or listed.get("most", ALL),
             "seed": seed,
             "known": [one["mutant"] for one in explained],
+            "only_known": only_explained,
             "report": str(report),
         }
         tests = (
@@ -196,13 +198,17 @@ def main() -> int:
     asked.add_argument("--part", choices=PARTS, action="append", help="only this part; may be repeated")
     asked.add_argument("--only", metavar="WORD", default="", help="files whose path has this word in it")
     asked.add_argument("--all", action="store_true", help="no sample: all mutants of each file")
+    asked.add_argument(
+        "--explained", action="store_true", help="only those that nobody is said to notice: does really nobody?"
+    )
     asked.add_argument("--seed", type=int, default=SEED, help="another sample")
     asked.add_argument("--no-report", action="store_true", help="print only, leave docs/proof.md as it is")
     given = asked.parse_args()
     every = tomllib.loads(LISTED.read_text(encoding="utf-8"))["file"]
     wrong = []
     for part in given.part or PARTS:
-        wrong += try_part(part, [one for one in every if one["part"] == part], given)
+        trying = try_explained if given.explained else try_part
+        wrong += trying(part, [one for one in every if one["part"] == part], given)
     print("".join(f"\nWRONG: {line}" for line in wrong))
     return 1 if wrong else 0
 
@@ -222,6 +228,20 @@ def try_part(part: str, listed: Sequence[dict[str, Any]], given: argparse.Namesp
             write_down(part, listed, rows[-1])
     if rows:
         print(f"\n{told(part, rows)}")
+    return wrong
+
+
+def try_explained(part: str, listed: Sequence[dict[str, Any]], given: argparse.Namespace) -> list[str]:
+    """What is wrong: an explanation of something that a test does notice."""
+    wrong = []
+    for one in listed:
+        if given.only not in one["file"] or not one.get("explained"):
+            continue
+        print(f"\n{one['file']}", flush=True)
+        looked = look_at(one, ALL, given.seed, only_explained=True)
+        noticed = [told for told in looked.outcomes if told["outcome"] != "survived"]
+        wrong += [f"{one['file']}: explained, but {told['outcome']}: {told['mutant']}" for told in noticed]
+        print(f"{part}: {len(looked.outcomes)} explained were tried, {len(noticed)} of them wrongly explained")
     return wrong
 
 
