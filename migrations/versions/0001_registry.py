@@ -8,7 +8,8 @@ serves_since = "0001"
 
 
 def upgrade() -> None:
-    run_sql("0001_registry.up.sql")
+    run_sql("0001_agents.up.sql")
+    run_sql("0001_storage.up.sql")
 
 
 def downgrade() -> None:

@@ -8,7 +8,8 @@ serves_since = "0005"
 
 
 def upgrade() -> None:
-    run_sql("0005_working_the_queue.up.sql")
+    for part in ("counting", "take_turns", "take_turn", "tending"):
+        run_sql(f"0005_{part}.up.sql")
 
 
 def downgrade() -> None:

@@ -351,8 +351,9 @@ def test_a_checkout_uses_the_migrations_beside_its_sources() -> None:
     folder = migrations_folder()
 
     assert folder == REPOSITORY / "migrations"
-    for revision in known_revisions():
-        assert len(list((folder / "sql").glob(f"{revision}_*.sql"))) == 2
+    files = sorted(file.name for file in (folder / "sql").iterdir())
+    there, back = ({name[:4] for name in files if name.endswith(end)} for end in (".up.sql", ".down.sql"))
+    assert there == back == set(known_revisions())
 
 
 def _program(folder: Path, dsn: str, **environment: str) -> subprocess.Popen[str]:
