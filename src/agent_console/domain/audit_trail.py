@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from agent_console.domain.ids import AgentId, AuditId, RunId, TeamId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType, Decision
-from agent_console.domain.records import LARGEST_NUMBER, Instant, Page, Record, Request, Storable
+from agent_console.domain.records import LARGEST_NUMBER, Instant, Page, Record, Request
 
 LIMIT = 100
 LIMIT_MAX = 500
@@ -15,7 +15,7 @@ WAIT_SECONDS = 25.0
 UNSEALED_MOST = 10_000
 """Counting what waits for its seal stops here."""
 
-Word = Annotated[str, Storable, Field(min_length=1, max_length=300)]
+Word = Annotated[str, Field(min_length=1, max_length=300)]
 # A name, or with a dot at its end the beginning of several.
 ActionName = Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*\.?$")]
 HashText = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=["0" * 64])]

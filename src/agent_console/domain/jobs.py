@@ -19,7 +19,6 @@ from agent_console.domain.records import (
     PageRequest,
     Record,
     Request,
-    Storable,
 )
 from agent_console.domain.states import JobStatus
 
@@ -126,33 +125,29 @@ class JobAsked(Request):
 class NewJob(Request):
     """A job to be done. Without `bound_agent_id` any agent with the required capabilities may take it."""
 
-    type: Annotated[str, NotBlank, Storable] = Field(
+    type: Annotated[str, NotBlank] = Field(
         min_length=1, max_length=100, description="What kind of work, such as report."
     )
     payload: Annotated[JsonObject, NoKeys] = Field(description="What the agent gets, a JSON object.")
     priority: Priority = 0
-    required_capabilities: Annotated[tuple[str, ...], Storable] = Field(
+    required_capabilities: tuple[str, ...] = Field(
         (), max_length=50, description="What an agent must be able to do; repeat for several."
     )
     bound_agent_id: AgentId | None = Field(None, description="Only this agent may take it.")
     collection_id: CollectionId | None = Field(None, description="The collection it works on.")
     connector_id: ConnectorId | None = Field(None, description="The connector it needs.")
-    tool: Annotated[str, NotBlank, Storable] | None = Field(
+    tool: Annotated[str, NotBlank] | None = Field(
         None, min_length=1, max_length=100, description="The tool it runs."
     )
-    repository: Annotated[str, Storable] | None = Field(
-        None, min_length=1, max_length=500, description="The repository it touches."
-    )
-    affinity_key: Annotated[str, Storable] | None = Field(
-        None, max_length=255, description="A soft preference for one agent."
-    )
+    repository: str | None = Field(None, min_length=1, max_length=500, description="The repository it touches.")
+    affinity_key: str | None = Field(None, max_length=255, description="A soft preference for one agent.")
     max_attempts: int = Field(3, ge=1, le=100, description="Tries before it is a dead letter.")
     max_run_seconds: int = Field(
         MAX_RUN_SECONDS, ge=1, le=604_800, description="How long one try may take before it is ended."
     )
     signed: bool = Field(False, description="Its result is taken only with a valid signature.")
     scheduled_for: AwareDatetime | None = Field(None, description="Not before this time (ISO 8601).")
-    idempotency_key: Annotated[str, Storable] | None = Field(
+    idempotency_key: str | None = Field(
         None, min_length=1, max_length=255, description="The same key again gives the same job."
     )
     requested_by_user_id: UserId | None = Field(None, description="The person behind the request.")

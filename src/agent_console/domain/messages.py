@@ -151,7 +151,7 @@ class MessageSearch(PageRequest):
     """The messages of a thread that hold these words, newest first."""
 
     thread_id: ThreadId
-    words: Annotated[str, NotBlank, Storable] = Field(
+    words: Annotated[str, NotBlank] = Field(
         min_length=1,
         max_length=200,
         description='What to look for: all of the words; "in quotes" as a phrase, or, -without.',

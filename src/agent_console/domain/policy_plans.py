@@ -8,7 +8,7 @@ from pydantic import Field
 from agent_console.domain.agent_changes import Reason
 from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.kinds import RoutePolicy
-from agent_console.domain.records import Record, Request, Storable
+from agent_console.domain.records import Record, Request
 
 POLICY_FILE_BYTES = 1_000_000
 CHANGES_MOST = 2_000
@@ -42,7 +42,7 @@ class PolicyText(Record):
 
 
 class PolicyApplication(Request):
-    text: Annotated[str, Field(min_length=1, max_length=POLICY_FILE_BYTES), Storable] = Field(
+    text: Annotated[str, Field(min_length=1, max_length=POLICY_FILE_BYTES)] = Field(
         description="The policy as YAML, as routes export writes it."
     )
     dry_run: bool = Field(False, description="Change nothing: only say what would be changed.")

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from agent_console.domain.capabilities import normal_capabilities
 from agent_console.domain.ids import JobId
-from agent_console.domain.records import Instant, Record, Request
+from agent_console.domain.records import Instant, Record, Request, Storable
 from agent_console.domain.redact import redact
 
 HEARTBEAT_SECONDS = 30
@@ -36,6 +36,7 @@ def _measured(metrics: dict[str, float]) -> dict[str, float]:
 Metrics = Annotated[
     dict[str, Annotated[float, Field(allow_inf_nan=False)]],
     Field(max_length=METRICS_AT_MOST),
+    Storable,
     AfterValidator(_measured),
 ]
 

@@ -13,6 +13,7 @@ from pydantic import (
     JsonValue,
     PlainSerializer,
     WithJsonSchema,
+    field_validator,
 )
 
 from agent_console.domain.redact import holds_key
@@ -71,7 +72,8 @@ def _unstorable(value: object) -> str | None:
     return next((problem for problem in found if problem is not None), None)
 
 
-# What PostgreSQL can't keep in a text or in JSON is refused where its field can still be named.
+# What PostgreSQL can't keep in a text or in JSON is refused where its field can still be named. Every text of a
+# request is; what is made elsewhere, or looked into by another rule, says it by itself.
 Storable = AfterValidator(_storable)
 JsonObject = Annotated[dict[str, JsonValue], Storable]
 
@@ -116,6 +118,12 @@ class Request(BaseModel):
     """A question or an order. Unknown fields are refused: a misspelt filter must not mean 'everything'."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*")
+    @classmethod
+    def _can_be_kept(cls, value: Given) -> Given:
+        """Objects are checked by their own type, before anybody measures them."""
+        return value if isinstance(value, dict) else _storable(value)
 
 
 class Nothing(Request):

@@ -12,14 +12,14 @@ from agent_console.domain.agent_changes import Reason
 from agent_console.domain.filters import FILTER_LENGTH, Filterable, Known, Qualifier
 from agent_console.domain.ids import AgentId, ApprovalId, JobId, MessageId, RunId, ThreadId, UserId
 from agent_console.domain.kinds import ParticipantType
-from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request, Storable
+from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
 from agent_console.domain.states import RUN_MOVES, RunStatus, is_final
 
 RUN_SECONDS = 1_800
 RUN_SECONDS_MOST = 604_800
 TRACE_ROWS = 500
 
-IdempotencyKey = Annotated[str, Field(min_length=1, max_length=255), NotBlank, Storable]
+IdempotencyKey = Annotated[str, Field(min_length=1, max_length=255), NotBlank]
 
 
 class Run(Record):

@@ -8,14 +8,12 @@ from pydantic import AfterValidator, Field
 from agent_console.domain.filters import FILTER_LENGTH, Filterable, Known, Qualifier
 from agent_console.domain.ids import AgentId, ParticipantId, ThreadId, UserId
 from agent_console.domain.kinds import ParticipantType, Visibility
-from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request, Storable
+from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
 from agent_console.domain.redact import without_keys
 
 TITLE_LENGTH = 500
 
-Title = Annotated[
-    str, Field(min_length=1, max_length=TITLE_LENGTH), NotBlank, Storable, AfterValidator(without_keys)
-]
+Title = Annotated[str, Field(min_length=1, max_length=TITLE_LENGTH), NotBlank, AfterValidator(without_keys)]
 
 
 class Thread(Record):

@@ -19,7 +19,6 @@ from agent_console.domain.records import (
     NotBlank,
     Record,
     Request,
-    Storable,
 )
 from agent_console.domain.redact import redact, redact_json
 from agent_console.domain.states import JobStatus
@@ -34,9 +33,9 @@ CODE_LENGTH = 100
 
 
 Redacted = AfterValidator(redact)
-Word = Annotated[str, NotBlank, Storable]
-Words = Annotated[str, Storable, Redacted]
-Told = Annotated[str, NotBlank, Storable, Redacted, Field(min_length=1, max_length=TEXT_LENGTH)]
+Word = Annotated[str, NotBlank]
+Words = Annotated[str, Redacted]
+Told = Annotated[str, NotBlank, Redacted, Field(min_length=1, max_length=TEXT_LENGTH)]
 
 
 class ClaimWanted(Request):
