@@ -179,7 +179,7 @@ def one_by_one(team: Team) -> Contender:
     async def working(workers: int) -> AsyncIterator[Tally]:
         team.heard()
         async with AsyncExitStack() as leaving:
-            backends = [Backend(team.app_dsn, pool_size=1) for _ in range(workers)]
+            backends = [Backend(team.app_dsn, pool_size=1, queue_connections=1) for _ in range(workers)]
             for backend in backends:
                 leaving.push_async_callback(backend.close)
             await leaving.enter_async_context(duties_done(backends[0]))

@@ -146,7 +146,7 @@ async def test_an_export_is_a_new_file_for_one_pair_of_eyes(
             await pilot.press("E")
             await until_on(app, TrailExport)
             await pilot.press(*["down"] * place, "enter")
-            await shown(app, "✓ 1 acts")
+            await shown(app, "✓ 1 act,")
             # A line below, which may be painted a moment later.
             await shown(app, name)
             await close(app, pilot)

@@ -21,7 +21,7 @@ from agent_console.repository.postgres.live.following import rows_read
 from agent_console.repository.postgres.live.hearing import changes_told
 from agent_console.repository.postgres.live.standing import secret_of
 from agent_console.repository.postgres.own_pace import own_pace_of
-from agent_console.repository.postgres.queue.connections import QueueConnections
+from agent_console.repository.postgres.queue.connections import AT_MOST, QueueConnections
 from agent_console.repository.postgres.queue.queue import Queue
 from agent_console.repository.postgres.registry.presence import Heartbeats
 from agent_console.repository.postgres.work import Work
@@ -35,9 +35,11 @@ class Backend:
     With a `listen_dsn` the other one may lead to a transaction pooler, which has no ear.
     """
 
-    def __init__(self, dsn: str, *, listen_dsn: str | None = None, pool_size: int = 4) -> None:
+    def __init__(
+        self, dsn: str, *, listen_dsn: str | None = None, pool_size: int = 4, queue_connections: int = AT_MOST
+    ) -> None:
         self.database = Database(dsn, own_dsn=listen_dsn, pool_size=pool_size)
-        self.connections = QueueConnections(self.database)
+        self.connections = QueueConnections(self.database, at_most=queue_connections)
         self.announcer = Announcer(self.connections)
         self.listener = Listener(self.database.own_dsn, self.connections, self.announcer.voice)
         self.announcer.tell_here(self.listener.hear_here)

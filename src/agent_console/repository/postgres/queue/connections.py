@@ -21,6 +21,7 @@ PLANNED_ONCE = " ".join(
     )
 )
 WAIT_SECONDS = 5.0
+AT_MOST = 6
 
 
 class QueueConnections:
@@ -31,7 +32,7 @@ class QueueConnections:
     stood still.
     """
 
-    def __init__(self, database: Database, *, at_most: int = 6) -> None:
+    def __init__(self, database: Database, *, at_most: int = AT_MOST) -> None:
         self._database = database
         given = connection_settings(database.dsn, pooled=database.pooled)
         if not database.pooled:
