@@ -40,4 +40,4 @@ async def test_what_can_not_be_stored_is_refused_by_name(quiet: Fleet) -> None:
 
     assert refused == [{"status": 422, "code": "invalid", "field": field} for *_, field in UNSTORABLE]
     assert claimed.status_code == 422
-    assert claimed.json()["details"]["fields"][0]["field"] == "allowed_types.0"
+    assert claimed.json()["details"]["fields"][0]["field"] == "allowed_types"
