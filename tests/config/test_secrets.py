@@ -8,7 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from agent_console.config import Profile, load
+from agent_console.config import Profile, SecretFile, load
+from agent_console.config.secrets import read_secret
 from agent_console.domain.errors import ConfigError
 
 Write = Callable[[str], Path]
@@ -77,6 +78,68 @@ def test_a_token_file_open_to_others_is_refused(mode: int, config_file: Write, s
         f"The token of profile prod is refused: others can read or change {path} (mode {mode:04o})."
     )
     assert error.hint == f"Run: chmod 600 {path}"
+
+
+@pytest.fixture
+def credentials(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that a service manager hands its credentials over in."""
+    folder = home / "credentials"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    return folder
+
+
+def kept_in(folder: Path, mode: int) -> SecretFile:
+    path = folder / "key"
+    path.write_text("canary\n", encoding="utf-8")
+    path.chmod(mode)
+    return SecretFile(path)
+
+
+@pytest.mark.parametrize("mode", [0o400, 0o440])
+def test_a_credential_of_the_service_is_read_though_its_mode_shows_a_group(credentials: Path, mode: int) -> None:
+    kept = kept_in(credentials, mode)
+
+    assert read_secret(kept, "The key").get_secret_value() == "canary"
+
+
+@pytest.mark.parametrize("mode", [0o460, 0o450, 0o444])
+def test_a_credential_of_the_service_that_is_open_any_wider_is_refused(credentials: Path, mode: int) -> None:
+    kept = kept_in(credentials, mode)
+
+    with pytest.raises(ConfigError, match=f"mode {mode:04o}"):
+        read_secret(kept, "The key")
+
+
+def test_a_group_may_read_nothing_below_the_folder_of_credentials(credentials: Path) -> None:
+    below = credentials / "below"
+    below.mkdir()
+    kept = kept_in(below, 0o440)
+
+    with pytest.raises(ConfigError, match="mode 0440"):
+        read_secret(kept, "The key")
+
+
+@pytest.mark.parametrize("said", [None, ""])
+def test_without_a_folder_of_credentials_no_group_may_read_a_key(
+    said: str | None, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    if said is not None:
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", said)
+    kept = kept_in(home, 0o440)
+
+    with pytest.raises(ConfigError, match="mode 0440"):
+        read_secret(kept, "The key")
+
+
+def test_a_link_out_of_the_folder_of_credentials_leads_to_no_credential(credentials: Path, home: Path) -> None:
+    elsewhere = kept_in(home, 0o440)
+    (credentials / "key").symlink_to(elsewhere.path)
+
+    with pytest.raises(ConfigError, match="mode 0440"):
+        read_secret(SecretFile(credentials / "key"), "The key")
 
 
 @pytest.mark.parametrize(

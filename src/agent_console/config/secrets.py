@@ -63,13 +63,22 @@ def _private_text(path: Path, what: str) -> str:
                 hint="Write the secret into a file of its own.",
                 details={"file": str(path)},
             )
-        if mode & OPEN_TO_OTHERS:
+        if mode & _open_to_others(path):
             raise ConfigError(
                 f"{what} is refused: others can read or change {path} (mode {stat.S_IMODE(mode):04o}).",
                 hint=f"Run: chmod 600 {path}",
                 details={"file": str(path)},
             )
         return file.read(MOST_BYTES).decode()
+
+
+def _open_to_others(path: Path) -> int:
+    """The bits of a mode that give a secret away. systemd lets the user of a service read its credentials by an
+    ACL, which the mode shows as a group that may read."""
+    folder = os.environ.get("CREDENTIALS_DIRECTORY")
+    if folder and path.resolve().parent == Path(folder).resolve():
+        return OPEN_TO_OTHERS & ~stat.S_IRGRP
+    return OPEN_TO_OTHERS
 
 
 def _from_variable(name: str, what: str) -> str:
