@@ -1,6 +1,7 @@
 """Acting on many jobs in batches, through both repositories."""
 
 import pytest
+from pydantic import ValidationError
 
 from agent_console.domain.errors import ConsoleError, Invalid
 from agent_console.domain.ids import JobId
@@ -172,6 +173,17 @@ async def test_what_is_not_clear_is_refused_and_never_means_everything(
         await repository.call(JOBS_CANCEL_MANY, JobsCancelling.model_validate(unclear))
 
     assert fleet.one("select count(*) from jobs where status = 'cancelled'") == 1
+
+
+@pytest.mark.parametrize(
+    ("selection", "more"), [(JobsCancelling, {}), (JobsRetrying, {}), (JobsReprioritising, {"priority": 1})]
+)
+@pytest.mark.parametrize("blank", ["", " ", "\t \n"])
+def test_a_filter_that_was_left_blank_never_means_everything(
+    selection: type[JobSelection], more: dict[str, object], blank: str
+) -> None:
+    with pytest.raises(ValidationError, match="filter\n.*must not be blank"):
+        selection.model_validate({"filter": blank} | more)
 
 
 async def test_a_batch_looks_at_so_many_and_goes_on_from_there(

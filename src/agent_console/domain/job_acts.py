@@ -1,6 +1,6 @@
 """What an operator does to jobs: stop them, try them again, move them in the queue; one by one or in bulk."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from agent_console.domain.agent_changes import Reason
 from agent_console.domain.batches import Batch, BatchRequest
@@ -63,6 +63,14 @@ class JobSelection(JobFilter, BatchRequest):
     """Which jobs: `ids`, or all that match a filter. Saying neither is refused, it never means all."""
 
     ids: tuple[JobId, ...] = Field((), max_length=IDS_MOST, description="These jobs; repeat for several.")
+
+    @field_validator("filter")
+    @classmethod
+    def _asks_for_something(cls, value: str | None) -> str | None:
+        """A list without a filter shows every job; an act on what an unset variable left blank would change them."""
+        if value is not None and not cls.filters.read(value).terms:
+            raise ValueError("must not be blank, which would match every job")
+        return value
 
 
 class JobsCancelling(JobSelection):
