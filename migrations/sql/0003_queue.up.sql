@@ -168,6 +168,8 @@ begin
         when ((job.status in ('succeeded', 'failed', 'dead_letter', 'cancelled')) = (job.finished_at is not null)) is false then 'jobs_terminal_finish'
         when (job.status <> 'running' or job.started_at is not null) is false then 'jobs_running_has_start'
         when (job.status <> 'scheduled' or job.scheduled_for is not null) is false then 'jobs_scheduled_has_time'
+        -- A time that no program can read would keep everybody from every page that has the job on it.
+        when (job.scheduled_for between '0001-12-31 00:00Z' and '9999-01-02 00:00Z') is false then 'jobs_scheduled_bounds'
         when (case when job.status = 'queued' then job.look_at is not null and (job.look_at = '-infinity' or job.look_at is not distinct from job.next_attempt_at) when job.status = 'scheduled' then job.look_at is not null and (job.look_at = '-infinity' or job.look_at is not distinct from job.scheduled_for) when job.status in ('assigned', 'running') then job.look_at is not null and job.look_at > '-infinity' else job.look_at is null end) is false then 'jobs_look_state'
         when (job.next_attempt_at is null or job.status = 'queued') is false then 'jobs_retry_waits_queued'
         when (job.cancel_requested_at is null or job.status not in ('queued', 'scheduled')) is false then 'jobs_cancel_never_requeued'

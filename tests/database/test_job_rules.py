@@ -98,6 +98,10 @@ REFUSED = (
     param(in_state("running", started_at=None), "jobs_running_has_start", marks=mark.rule("R000-70")),
     param({"status": "scheduled"}, "jobs_scheduled_has_time", marks=mark.rule("R000-72")),
     *(
+        param({"scheduled_for": time}, "jobs_scheduled_bounds")
+        for time in ("9999-12-31 23:59:59-05", "0001-01-01 00:00+10", "infinity", "-infinity")
+    ),
+    *(
         param(in_state(status, next_attempt_at=AT), "jobs_retry_waits_queued", marks=mark.rule("R001-14"))
         for status in ("scheduled", "assigned", "running", "dead_letter")
     ),

@@ -1,7 +1,7 @@
 """What every model shares: frozen, strict in what is asked, generous in what is answered, times in UTC."""
 
 import sys
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import (
@@ -44,6 +44,7 @@ LARGEST_NUMBER = 2**63 - 1
 """How far PostgreSQL counts."""
 LARGEST_COUNT = 2**31 - 1
 """How far it counts attempts and versions."""
+FIRST_YEAR, LAST_YEAR = MINYEAR + 1, MAXYEAR - 1
 
 Given = TypeVar("Given")
 
@@ -63,6 +64,9 @@ def _unstorable(value: object) -> str | None:
         # NaN is neither smaller nor larger than anything.
         case int() | float() if not abs(value) <= sys.float_info.max:
             return "must hold finite numbers, none beyond 1.8e308"
+        # In another zone the first and the last year may be one that no datetime can tell.
+        case datetime() if not FIRST_YEAR <= value.year <= LAST_YEAR:
+            return f"must lie in the years {FIRST_YEAR} to {LAST_YEAR}"
         case dict():
             found = (_unstorable(part) for pair in value.items() for part in pair)
         case list() | tuple():
