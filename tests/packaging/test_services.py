@@ -1,6 +1,7 @@
 """The examples for systemd and containers: understood by whoever runs them, and by the program that they start."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -10,13 +11,16 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
+from agent_console.config import load
 from tests.docs.blocks import REPOSITORY
 from tests.docs.command_line import accepted
 
 PACKAGING = REPOSITORY / "packaging"
 UNITS = sorted(PACKAGING.glob("*.service"))
 INSTALLED = "/opt/agent-console/bin/agent-console"
+NAMED = re.compile(r"^#   ([A-Z_]+)=(.*)$", re.MULTILINE)
 
 
 class UnitFile(ConfigParser):
@@ -55,6 +59,36 @@ def test_what_a_unit_starts_is_a_command(unit: Path) -> None:
 
     assert started == INSTALLED
     assert accepted(words)
+
+
+def test_the_variables_that_a_unit_names_lead_somewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    named = dict(NAMED.findall((PACKAGING / "agent-console.service").read_text(encoding="utf-8")))
+    key = named.pop("AGENT_CONSOLE_SERVER_KEY")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in [name for name in os.environ if name.startswith(("AGENT_CONSOLE_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    for name, value in named.items():
+        assert name.startswith("AGENT_CONSOLE_"), f"libpq reads {name} as the user of the service, not as root"
+        monkeypatch.setenv(name, value)
+
+    settings = load()
+    connection = settings.profile.connection()
+
+    assert key == "…"
+    assert connection is not None
+    assert conninfo_to_dict(connection.dsn.get_secret_value())["password"] == "…"
+    # Whoever listens on this machine alone stands behind a proxy, and all that come through it would be one.
+    assert settings.trusted_proxies == ("127.0.0.1/32",)
+
+
+def test_a_container_is_built_in_the_form_that_keeps_its_healthcheck_and_published_on_this_machine_alone() -> None:
+    text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
+    published = re.findall(r"--publish (\S+)", text)
+
+    assert "\nHEALTHCHECK " in text
+    assert all("--format docker" in line for line in text.splitlines() if "podman build" in line)
+    assert published
+    assert all(one.startswith("127.0.0.1:") for one in published)
 
 
 def test_what_the_container_starts_is_a_command_and_everything_it_copies_is_there() -> None:
