@@ -7,8 +7,9 @@ import psycopg
 import pytest
 from pydantic import ValidationError
 
+from agent_console.domain.agent_changes import AgentImport
 from agent_console.domain.errors import Conflict, Forbidden, NotFound
-from agent_console.domain.ids import Id, UserId
+from agent_console.domain.ids import AgentId, Id, UserId
 from agent_console.domain.secrets import Secret
 from agent_console.domain.tokens import (
     MintedOperatorToken,
@@ -24,6 +25,7 @@ from agent_console.domain.tokens import (
     WorkerTokenRotation,
 )
 from agent_console.repository.operations import AnyOperation
+from agent_console.repository.operations.agents import AGENTS_IMPORT
 from agent_console.repository.operations.credentials import (
     OPERATOR_TOKENS_LIST,
     OPERATOR_TOKENS_MINT,
@@ -39,6 +41,7 @@ from tests.repository.conftest import ADMIN, OPERATOR, VIEWER, OpenRepository
 from tests.repository.test_contract_registration import mint as mint_registration
 from tests.repository.test_contract_registration import register
 from tests.support.fleet import Fleet
+from tests.support.locks import somebody_waits_for_a_lock
 
 WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
@@ -215,6 +218,54 @@ async def test_a_later_agent_does_not_inherit_worker_tokens(repository: Reposito
 
     (token,) = (await repository.call(WORKER_TOKENS_LIST, WorkerTokenQuery())).items
     assert token.state is TokenState.REVOKED
+
+
+async def test_an_imported_agent_neither_leaves_nor_inherits_worker_tokens(
+    repository: Repository, fleet: Fleet
+) -> None:
+    def states() -> list[tuple[object, ...]]:
+        return fleet.execute("select worker_id, is_active from worker_tokens order by id")
+
+    async def put(agent_id: AgentId, name: str, worker_id: str | None) -> None:
+        await repository.call(AGENTS_IMPORT, AgentImport(agent_id=agent_id, name=name, worker_id=worker_id))
+
+    beacon = fleet.agent_id("beacon")
+    await mint(repository, "beacon")
+    await put(beacon, "beacon", "beacon")
+    kept = states()
+    await put(beacon, "beacon", None)
+    left = states()
+    fleet.execute("update worker_tokens set is_active = true")
+    await put(AgentId.new(), "nimbus", "beacon")
+    inherited = states()
+    fleet.execute("update worker_tokens set is_active = true, worker_id = 'beacon-2'")
+    await put(beacon, "beacon", "beacon-2")
+
+    assert (kept, left, inherited) == ([("beacon", True)], [("beacon", False)], [("beacon", False)])
+    assert states() == [("beacon-2", False)]
+
+
+async def test_a_rotation_waits_for_whoever_deletes_the_agent(repository: Repository, fleet: Fleet) -> None:
+    old = await mint(repository, "beacon")
+    with psycopg.connect(fleet.administration) as deleting:
+        deleting.execute("select from agents where name = 'beacon' for update")
+        asked = WorkerTokenRotation(token_id=old.id, overlap_seconds=60)
+        rotating = asyncio.ensure_future(repository.call(WORKER_TOKENS_ROTATE, asked))
+        await somebody_waits_for_a_lock(fleet, task=rotating)
+        deleting.execute("update worker_tokens set is_active = false where worker_id = 'beacon'")
+        deleting.execute("update agents set deleted_at = now() where name = 'beacon'")
+
+    with pytest.raises(Conflict, match="revoked"):
+        await rotating
+    assert fleet.one("select count(*) from worker_tokens where is_active") == 0
+
+
+async def test_a_token_of_a_revoked_agent_is_not_rotated(repository: Repository, fleet: Fleet) -> None:
+    old = await mint(repository, "beacon")
+    fleet.execute("update agents set revoked_at = now(), revocation_reason = 'lost' where name = 'beacon'")
+
+    with pytest.raises(Conflict, match="open nothing"):
+        await repository.call(WORKER_TOKENS_ROTATE, WorkerTokenRotation(token_id=old.id))
 
 
 async def test_an_operator_token_lasts_ninety_days(repository: Repository, fleet: Fleet) -> None:

@@ -29,6 +29,7 @@ from agent_console.repository.postgres.registry.agent_changes import (
     shown,
     tell,
 )
+from agent_console.repository.postgres.registry.worker_tokens import end_worker_tokens
 from agent_console.repository.postgres.team_settings import setting_value
 from agent_console.repository.postgres.work import Work, answers
 
@@ -121,6 +122,7 @@ async def import_agent(work: Work, given: AgentImport) -> Agent:
         # Nobody has ever seen this key; rotating it gives the agent one of its own.
         key = Secret.mint(work.caller.team_id, given.agent_id)
         at = await _make(work, given.agent_id, key, values, owner_user_id)
+        await end_worker_tokens(work, values["worker_id"])
         await work.connection.execute(
             insert(agent_runtime).values(
                 team_id=work.caller.team_id, agent_id=given.agent_id, capabilities=list(given.capabilities)
@@ -173,6 +175,8 @@ async def _replace(
         )
     if different or able:
         await change(work, given.agent_id, **different)
+    if "worker_id" in different:
+        await end_worker_tokens(work, known.worker_id, values["worker_id"])
     if "name" in different:
         await name_system_user(work, known.system_user_id, given.name)
     return bool(different or able)

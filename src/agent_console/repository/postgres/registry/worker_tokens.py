@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, case, func, insert, literal, select, text, update
+from sqlalchemy import Row, Select, and_, case, func, insert, literal, select, text, update
 
 from agent_console.database.tables import agents, users, worker_tokens
 from agent_console.domain.audit import AuditEvent, Facts
@@ -69,7 +69,7 @@ async def _locked_worker_token(work: Work, token_id: WorkerTokenId) -> WorkerTok
 
 @answers(WORKER_TOKENS_MINT)
 async def mint_worker_token(work: Work, new: NewWorkerToken) -> MintedWorkerToken:
-    await _require_worker_agent(work, new.worker_id)
+    _require_open(await _held_agent(work, new.worker_id))
     facts: Facts = {"worker_id": new.worker_id}
     for name in ("allowed_repositories", "allowed_job_types", "capabilities"):
         allowed: tuple[str, ...] | None = getattr(new, name)
@@ -81,12 +81,15 @@ async def mint_worker_token(work: Work, new: NewWorkerToken) -> MintedWorkerToke
     return MintedWorkerToken(**shown.model_dump(), secret=secret.word)
 
 
-async def _require_worker_agent(work: Work, worker_id: str) -> None:
+async def _held_agent(work: Work, worker_id: str) -> Row[Any] | None:
     """Held until the token is made, so that no token outlives an agent deleted meanwhile."""
     wanted = select(agents.c.revoked_at).where(
         agents.c.team_id == work.caller.team_id, agents.c.worker_id == worker_id, agents.c.deleted_at.is_(None)
     )
-    agent = (await work.connection.execute(wanted.with_for_update(read=True))).first()
+    return (await work.connection.execute(wanted.with_for_update(read=True))).first()
+
+
+def _require_open(agent: Row[Any] | None) -> None:
     if agent is None:
         raise NotFound("No agent of the team has this worker id.", hint="List them: agent-console agents list")
     if agent.revoked_at is not None:
@@ -143,6 +146,8 @@ async def revoke_worker_token(work: Work, asked: WorkerTokenAsked) -> WorkerToke
 
 @answers(WORKER_TOKENS_ROTATE)
 async def rotate_worker_token(work: Work, asked: WorkerTokenRotation) -> MintedWorkerToken:
+    # The agent before its token, as whoever ends all tokens of an agent locks them.
+    agent = await _held_agent(work, (await _worker_token(work, asked.token_id)).worker_id)
     old = await _locked_worker_token(work, asked.token_id)
     if old.state is not TokenState.ACTIVE:
         raise Conflict(
@@ -150,6 +155,7 @@ async def rotate_worker_token(work: Work, asked: WorkerTokenRotation) -> MintedW
             hint="Mint a new one.",
             details={"reason": old.state.value},
         )
+    _require_open(agent)
     kept = {"worker_id", "description", "allowed_repositories", "allowed_job_types", "capabilities"}
     token_id, secret, at = await _add_worker_token(work, old.model_dump(mode="json", include=kept))
     await _end_worker_token(work, asked.token_id, overlap=asked.overlap_seconds)
@@ -183,14 +189,14 @@ async def _end_worker_token(work: Work, token_id: WorkerTokenId, *, overlap: int
     return at
 
 
-async def end_worker_tokens(work: Work, worker_id: str) -> None:
-    """For an agent that comes or goes: a token of one agent must never open the door for another that
-    bears the same worker id later. Served by worker_tokens_worker_idx."""
+async def end_worker_tokens(work: Work, *worker_ids: str) -> None:
+    """For an agent that comes, goes or changes its worker id: a token of one agent must never open the door for
+    another that bears the same worker id later. Served by worker_tokens_worker_idx."""
     ended = await work.connection.execute(
         update(worker_tokens)
         .where(
             worker_tokens.c.team_id == work.caller.team_id,
-            worker_tokens.c.worker_id == worker_id,
+            worker_tokens.c.worker_id.in_(worker_ids),
             worker_tokens.c.is_active,
         )
         .values(is_active=False, updated_by_user_id=work.caller.user_id, updated_at=func.now())
