@@ -172,6 +172,51 @@ async def test_a_refresh_of_a_collection_that_is_gone_still_ends(crew: Crew) -> 
     assert ended.next.reason == "nothing_queued"
 
 
+async def test_other_work_with_the_tool_of_a_collection_ends_although_its_place_on_the_timetable_is_taken(
+    crew: Crew,
+) -> None:
+    atlas = await crew.agent("atlas")
+    collection = await make_collection(crew, refresh_interval_hours=6)
+    (refresh,) = scheduled(crew)
+    await crew.enqueue("report", collection_id=collection.id, tool="photostats")
+    job = await take_running(atlas)
+
+    ended = await atlas.call(JOBS_COMPLETE, done(job))
+
+    assert ended.status is JobStatus.SUCCEEDED
+    assert [row["id"] for row in scheduled(crew)] == [refresh["id"]]
+
+
+async def test_what_follows_is_asked_for_as_the_first_was(crew: Crew) -> None:
+    atlas = await crew.agent("atlas")
+    collection = await make_collection(crew, tool=None, refresh_interval_hours=6)
+    facts = {"signed": True, "max_run_seconds": 77, "affinity_key": "near"}
+    await crew.enqueue("report", collection_id=collection.id, **facts)
+    job = await take_running(atlas)
+
+    await atlas.call(JOBS_COMPLETE, done(job, result={}, signature=signature(job.signing_secret, {})))
+
+    (following,) = [row for row in scheduled(crew) if row["type"] == "report"]
+    assert {name: following[name] for name in facts} == facts
+
+
+async def test_work_that_nothing_can_follow_ends_all_the_same_and_its_story_says_why(crew: Crew) -> None:
+    atlas = await crew.agent("atlas")
+    collection = await make_collection(crew, tool=None, refresh_interval_hours=6)
+    await crew.enqueue("report", collection_id=collection.id)
+    job = await take_running(atlas)
+    crew.fleet.execute("update collections set bound_agent_id = %s", crew.id_of("beacon"))
+    crew.fleet.execute("update agents set revoked_at = now(), revocation_reason = 'x' where name = 'beacon'")
+
+    ended = await atlas.call(JOBS_COMPLETE, done(job))
+
+    assert ended.status is JobStatus.SUCCEEDED
+    assert [row for row in scheduled(crew) if row["type"] == "report"] == []
+    last = crew.events(job.id)[-1]
+    assert last["level"] == "warn"
+    assert str(last["message"]).startswith("nothing follows on the timetable of its collection: Agent agt_")
+
+
 def _time(value: object) -> datetime:
     assert isinstance(value, datetime)
     return value

@@ -3,13 +3,13 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, func, insert, select, update
 
-from agent_console.database.tables import collections, jobs
-from agent_console.domain.errors import NotFound
-from agent_console.domain.ids import CollectionId, JobId
+from agent_console.database.tables import collections, job_events, jobs
+from agent_console.domain.errors import ConsoleError, NotFound
+from agent_console.domain.ids import CollectionId, JobEventId, JobId
 from agent_console.domain.jobs import NewJob
-from agent_console.domain.kinds import ParentKind
+from agent_console.domain.kinds import EventLevel, ParentKind
 from agent_console.domain.states import JobStatus
 from agent_console.domain.working import Ended, JobDone
 from agent_console.repository.operations.working import JOBS_COMPLETE
@@ -33,7 +33,8 @@ COLUMNS = tuple(
     jobs.c[name]
     for name in (
         *("id", "type", "payload", "tool", "repository", "required_capabilities", "collection_id", "priority"),
-        *("max_attempts", "signed", "signing_nonce", "signing_secret_hash"),
+        *("max_attempts", "max_run_seconds", "affinity_key", "connector_id", "bound_agent_id"),
+        *("signed", "signing_nonce", "signing_secret_hash"),
     )
 )
 
@@ -106,8 +107,8 @@ async def _refresh_again(work: Work, job: Row[Any], collection: Row[Any]) -> Non
         return
     if job.type == REFRESH:
         await keep_timetable(work, timetable, new_rhythm=True)
-    elif not await _is_scheduled(work, job):
-        await enqueue(work, _next(job, timetable, timetable.interval))
+    elif not await _place_is_taken(work, job):
+        await _put_next(work, job, timetable, timetable.interval)
     await work.connection.execute(
         update(jobs)
         .where(_scheduled_of(work, job))
@@ -115,7 +116,26 @@ async def _refresh_again(work: Work, job: Row[Any], collection: Row[Any]) -> Non
     )
 
 
+async def _put_next(work: Work, job: Row[Any], timetable: Timetable, interval: timedelta) -> None:
+    """What was done is done, even where nothing can follow: its agent may be revoked by now."""
+    try:
+        await enqueue(work, _next(job, timetable, interval))
+    except ConsoleError as refusal:
+        words = f"nothing follows on the timetable of its collection: {refusal}"
+        await work.connection.execute(
+            insert(job_events).values(
+                team_id=work.caller.team_id,
+                id=JobEventId.new(),
+                job_id=job.id,
+                level=EventLevel.WARN.value,
+                message=words,
+                created_by_user_id=work.caller.user_id,
+            )
+        )
+
+
 def _next(job: Row[Any], timetable: Timetable, interval: timedelta) -> NewJob:
+    """The same again, but for what the collection itself decides by now."""
     return NewJob(
         type=job.type,
         payload=job.payload,
@@ -125,21 +145,30 @@ def _next(job: Row[Any], timetable: Timetable, interval: timedelta) -> NewJob:
         collection_id=job.collection_id,
         priority=job.priority,
         max_attempts=job.max_attempts,
+        max_run_seconds=job.max_run_seconds,
+        affinity_key=job.affinity_key,
+        connector_id=None if timetable.connector_id is not None else job.connector_id,
+        bound_agent_id=None if timetable.bound_agent_id is not None else job.bound_agent_id,
+        signed=job.signed,
         scheduled_for=timetable.at + interval,
     )
 
 
-def _scheduled_of(work: Work, job: Row[Any]) -> Any:
+def _place_of(work: Work, job: Row[Any]) -> Any:
     """Served by jobs_scheduled_uq."""
     return (
         (jobs.c.team_id == work.caller.team_id)
         & (jobs.c.collection_id == job.collection_id)
         & jobs.c.tool.is_not_distinct_from(job.tool)
-        & (jobs.c.type == job.type)
         & (jobs.c.status == JobStatus.SCHEDULED.value)
     )
 
 
-async def _is_scheduled(work: Work, job: Row[Any]) -> bool:
-    found = await work.connection.execute(select(jobs.c.id).where(_scheduled_of(work, job)).limit(1))
-    return found.first() is not None
+def _scheduled_of(work: Work, job: Row[Any]) -> Any:
+    return _place_of(work, job) & (jobs.c.type == job.type)
+
+
+async def _place_is_taken(work: Work, job: Row[Any]) -> bool:
+    """jobs_scheduled_uq leaves a tool of a collection one place, whatever the type; without a tool there is none."""
+    place = _scheduled_of(work, job) if job.tool is None else _place_of(work, job)
+    return (await work.connection.execute(select(jobs.c.id).where(place).limit(1))).first() is not None
