@@ -1,12 +1,22 @@
 """Secrets: one copyable word that tells a typing mistake from a wrong key."""
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_console.domain.errors import Unauthorized
-from agent_console.domain.ids import ALPHABET, AgentId, OperatorTokenId, RegistrationTokenId, TeamId, WorkerTokenId
-from agent_console.domain.secrets import Secret, hash_of, same_hash
+from agent_console.domain.ids import (
+    ALPHABET,
+    SUFFIX_LENGTH,
+    AgentId,
+    OperatorTokenId,
+    RegistrationTokenId,
+    TeamId,
+    WorkerTokenId,
+)
+from agent_console.domain.secrets import CHECKSUM_LENGTH, Secret, hash_of, same_hash
 
 
 @pytest.mark.parametrize("kind", [AgentId, RegistrationTokenId, WorkerTokenId, OperatorTokenId])
@@ -49,6 +59,23 @@ def test_any_single_mistake_is_noticed(data: st.DataObject) -> None:
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(Unauthorized):
         Secret.parse(text)
+
+
+def forged(word: str, place: int, letter: str) -> str:
+    """Another letter there, and the checksum of what it then is."""
+    body = word[:place] + letter + word[place + 1 : -CHECKSUM_LENGTH]
+    number = zlib.crc32(body.encode())
+    return body + "".join(ALPHABET[number >> 5 * digit & 31] for digit in reversed(range(CHECKSUM_LENGTH)))
+
+
+@pytest.mark.parametrize("place", [len("agt_key_"), len("agt_key_") + SUFFIX_LENGTH], ids=["team", "owner"])
+def test_a_key_with_ids_that_nothing_has_is_no_key_though_its_checksum_fits(place: int) -> None:
+    word = Secret.mint(TeamId.new(), AgentId.new()).word
+
+    assert Secret.parse(forged(word, place, "7")).word[place] == "7"
+    for letter in ALPHABET[8:]:
+        with pytest.raises(Unauthorized):
+            Secret.parse(forged(word, place, letter))
 
 
 @pytest.mark.rule("R000-46")

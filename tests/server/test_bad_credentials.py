@@ -1,5 +1,6 @@
 """Who keeps sending bad credentials is warned about, then shut out, and it is written down once."""
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -9,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from agent_console.domain.errors import RateLimited
-from agent_console.domain.ids import AgentId, RegistrationTokenId, TeamId
+from agent_console.domain.ids import SUFFIX_LENGTH, AgentId, RegistrationTokenId, TeamId
 from agent_console.domain.secrets import Secret
 from agent_console.repository.postgres.repository import Backend
 from agent_console.server.app import build_app
@@ -22,7 +23,9 @@ from agent_console.server.bad_credentials import (
     BadCredentials,
     counted_address,
 )
+from tests.domain.test_secrets import forged
 from tests.server.clock import Clock
+from tests.server.stage import bearer, served, until
 from tests.support.fleet import Fleet
 
 
@@ -210,6 +213,22 @@ async def test_a_blocked_client_is_told_when_to_come_back(app: FastAPI) -> None:
         refused = await client.get("/v1/me")
 
     assert refused.headers["Retry-After"] == str(int(BLOCK_SECONDS))
+
+
+@pytest.mark.parametrize("place", [len("agt_key_"), len("agt_key_") + SUFFIX_LENGTH], ids=["team", "owner"])
+async def test_a_forged_key_is_counted_and_logged_like_any_other(fleet: Fleet, place: int) -> None:
+    backend, lines = Backend(fleet.working), list[str]()
+    word = forged(Secret.mint(fleet.team_id(), fleet.agent_id("atlas")).word, place, "z")
+
+    async with served(build_app(backend, access_log=lines.append)) as url:
+        async with httpx.AsyncClient(base_url=url, headers=bearer(word)) as client:
+            codes = await fail(client, BLOCK_AT + 1)
+            taking = (await client.post("/v1/claims", json={})).status_code
+        await until(lambda: len(lines) == BLOCK_AT + 2)
+    await backend.close()
+
+    assert (codes, taking) == ([401] * BLOCK_AT + [429], 429)
+    assert {json.loads(line)["credential"] for line in lines} == {"not a key"}
 
 
 async def test_the_address_is_the_sockets_and_not_a_headers(app: FastAPI, fleet: Fleet) -> None:

@@ -32,9 +32,10 @@ SHOWN_RANDOM = 8
 OWNERS: dict[str, type[Id]] = {
     kind.prefix: kind for kind in (AgentId, RegistrationTokenId, WorkerTokenId, OperatorTokenId)
 }
+# Of the first letter of an id three bits are used.
+_ID = rf"[0-7][{ALPHABET}]{{{SUFFIX_LENGTH - 1}}}"
 _WORD = re.compile(
-    rf"(?P<kind>{'|'.join(OWNERS)})_key_(?P<team>[{ALPHABET}]{{{SUFFIX_LENGTH}}})"
-    rf"(?P<owner>[{ALPHABET}]{{{SUFFIX_LENGTH}}})(?P<random>[{ALPHABET}]{{{RANDOM_LENGTH}}})"
+    rf"(?P<kind>{'|'.join(OWNERS)})_key_(?P<team>{_ID})(?P<owner>{_ID})(?P<random>[{ALPHABET}]{{{RANDOM_LENGTH}}})"
     rf"(?P<checksum>[{ALPHABET}]{{{CHECKSUM_LENGTH}}})"
 )
 
