@@ -5,7 +5,7 @@ import time
 import pytest
 from pydantic import ValidationError
 
-from agent_console.domain.delegation import Outcome, Rule
+from agent_console.domain.delegation import DelegationFacts, Outcome, RouteFacts, Rule, decide
 from agent_console.domain.errors import Invalid, TooLarge
 from agent_console.domain.ids import AgentId, AuditId
 from agent_console.domain.kinds import RoutePolicy
@@ -167,6 +167,26 @@ def test_only_what_reached_the_route_comes_out_otherwise() -> None:
     assert waits.kinds == {(Outcome.ALLOWED, Outcome.WAITING): 1, (Outcome.BLOCKED, Outcome.WAITING): 1}
     assert removed.kinds == {(Outcome.ALLOWED, Outcome.BLOCKED): 1, (Outcome.WAITING, Outcome.BLOCKED): 1}
     assert [found.outcome for found, _ in removed.changed] == [Outcome.ALLOWED, Outcome.WAITING]
+
+
+@pytest.mark.parametrize(
+    ("draft", "stopped", "after"),
+    [(A, 0, Outcome.ALLOWED), (B, 0, Outcome.BLOCKED), (None, 0, Outcome.BLOCKED), (W, 1, None)],
+)
+def test_too_many_waiting_stop_a_request_only_where_a_person_is_asked(
+    draft: RoutePolicy | None, stopped: int, after: Outcome | None
+) -> None:
+    pair = (AgentId.new(), AgentId.new())
+    refused = Recorded(AuditId.new(), AT, pair, Outcome.RATE_LIMITED, Rule.WAITING_PER_AGENT.value)
+
+    found = replayed([refused], {pair: draft})
+
+    assert (found.concerned, found.stopped_before) == (1, stopped)
+    assert found.changed == (() if after is None else ((refused, after),))
+    facts = DelegationFacts(
+        pair[1], pair[:1], None if draft is None else RouteFacts(draft, 1), 1, 1, waiting=1, waiting_per_agent=1
+    )
+    assert decide(facts).outcome is (after or Outcome.RATE_LIMITED)
 
 
 @pytest.mark.rule("R002-70", "R002-71")

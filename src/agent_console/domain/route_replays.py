@@ -80,7 +80,7 @@ class Replay(Record):
     since: Instant | None = Field(description="When the oldest of them was made.")
     capped: bool = Field(description="True when there are older ones within the time that is looked at.")
     concerned: int = Field(description="How many of them are between agents that the draft names.")
-    stopped_before: int = Field(description="How many of those another rule stops, whatever the route says.")
+    stopped_before: int = Field(description="How many of those another rule stops with the draft as well.")
     changed: int = Field(description="How many come out otherwise than they did.")
     kinds: tuple[ReplayedKind, ...]
     examples: tuple[ReplayedRequest, ...] = Field(description="Some of the changed ones, the newest first.")
@@ -106,13 +106,20 @@ class Replayed:
 
 
 def replayed(recorded: Iterable[Recorded], draft: Mapping[Pair, RoutePolicy | None]) -> Replayed:
-    """The route is asked last: only what had come that far can come out otherwise."""
+    """The route is asked last: what another rule stopped comes out as it did, unless only the route made that rule ask."""
     concerned = [request for request in recorded if request.pair in draft]
-    reached = [request for request in concerned if request.rule in (Rule.ROUTE, Rule.NO_ROUTE)]
+    reached = [request for request in concerned if _reached(request, draft[request.pair])]
     outcomes = [(request, outcome_of(request.pair, draft[request.pair])) for request in reached]
     changed = tuple((request, after) for request, after in outcomes if after is not request.outcome)
     kinds = Counter((request.outcome, after) for request, after in changed)
     return Replayed(len(concerned), len(concerned) - len(reached), kinds, changed)
+
+
+def _reached(request: Recorded, policy: RoutePolicy | None) -> bool:
+    """How many wait for a person is only asked where the route asks for one."""
+    if request.rule == Rule.WAITING_PER_AGENT:
+        return policy is not RoutePolicy.REQUIRES_HUMAN_APPROVAL
+    return request.rule in (Rule.ROUTE, Rule.NO_ROUTE)
 
 
 def outcome_of(pair: Pair, policy: RoutePolicy | None) -> Outcome:
