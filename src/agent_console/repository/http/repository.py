@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
@@ -16,6 +17,7 @@ from agent_console.domain.errors import (
     ERRORS,
     LOOK_FIRST,
     CannotConnect,
+    ConfigError,
     ConsoleError,
     Forbidden,
     Internal,
@@ -24,6 +26,7 @@ from agent_console.domain.errors import (
     TimedOut,
     Unauthorized,
 )
+from agent_console.domain.redact import redact
 from agent_console.repository.http.trust import trusted
 from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation, Verb
@@ -42,6 +45,8 @@ RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 ON_THIS_MACHINE = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 # A stream that ended with one of these would be refused again.
 FOR_GOOD = (Unauthorized, Forbidden, NotFound)
+# What keys are made of; anything else would break the header that it is sent in.
+KEY_CHARACTERS = re.compile(r"\w+", re.ASCII)
 
 
 class HttpRepository:
@@ -58,7 +63,7 @@ class HttpRepository:
         self._client = httpx.AsyncClient(
             base_url=self._url,
             headers={"User-Agent": f"agent-console/{__version__}"}
-            | ({"Authorization": f"Bearer {token}"} if token else {})
+            | ({} if token is None else {"Authorization": f"Bearer {_sendable(token)}"})
             | ({READ_ONLY_HEADER: "yes"} if read_only else {}),
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
             limits=CONNECTIONS,
@@ -145,7 +150,8 @@ class HttpRepository:
                 f"The server at {self._url} did not answer in time.",
                 hint=LOOK_FIRST,
             )
-        reason = str(error).strip().rstrip(".") or type(error).__name__
+        # It may quote what was sent, and what somebody else has answered.
+        reason = redact(str(error)).strip().rstrip(".") or type(error).__name__
         return CannotConnect(
             f"No server answers at {self._url}: {reason}.",
             hint="Check that it runs (agent-console serve) and that the url of your profile is right.",
@@ -178,3 +184,12 @@ class HttpRepository:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _sendable(token: str) -> str:
+    word = token.strip()
+    if KEY_CHARACTERS.fullmatch(word) is None:
+        raise ConfigError(
+            "The token is no word that agent-console makes.", hint="Copy the whole word again, or mint a new one."
+        )
+    return word

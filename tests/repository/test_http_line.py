@@ -1,0 +1,93 @@
+"""What the HTTP repository puts on the line, and what it makes of what comes back."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from agent_console.domain.errors import (
+    CannotConnect,
+    ConfigError,
+    ConsoleError,
+)
+from agent_console.domain.records import Nothing
+from agent_console.repository.http.repository import HttpRepository
+from agent_console.repository.operations import ME
+from tests.repository.conftest import ADMIN
+from tests.support.fleet import Fleet
+from tests.support.serving import serving
+
+EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Whatever else may answer at the address; it answers every request with the same."""
+
+    port: int
+    asked: asyncio.Event
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@asynccontextmanager
+async def answering(answer: bytes, *, port: int = 0) -> AsyncIterator[Peer]:
+    asked = asyncio.Event()
+
+    async def heed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+        asked.set()
+
+    async with await asyncio.start_server(heed, "127.0.0.1", port) as server:
+        yield Peer(server.sockets[0].getsockname()[1], asked)
+
+
+def refusing(refusal: ConsoleError) -> bytes:
+    body = json.dumps(refusal.body()).encode()
+    head = f"HTTP/1.1 {refusal.status} No\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body
+
+
+@pytest.mark.rule("U002-31")
+@pytest.mark.parametrize("around", ["{} ", " {}", "{}\t\n", "{}\N{NO-BREAK SPACE}"])
+async def test_blanks_around_a_token_are_none_of_it(around: str, fleet: Fleet) -> None:
+    word = around.format(fleet.token(ADMIN))
+
+    async with serving(fleet.working) as url, HttpRepository(url, word) as repository:
+        me = await repository.call(ME, Nothing())
+
+    assert me.team == "example"
+
+
+@pytest.mark.rule("U002-31", "R000-54")
+@pytest.mark.parametrize(
+    "wrong", ["", " ", "{0} {0}", "{0}\n{0}", "{0}\0", "{0}…", "«{0}»", "{0}\ud800", "Bearer {0}"]
+)
+def test_what_can_be_no_token_is_refused_before_it_is_sent_and_not_shown(wrong: str, fleet: Fleet) -> None:
+    word = fleet.token(ADMIN)
+
+    with pytest.raises(ConfigError) as refused:
+        HttpRepository("http://127.0.0.1:1", wrong.format(word))
+
+    assert word not in str(refused.value.body())
+    assert refused.value.hint == "Copy the whole word again, or mint a new one."
+
+
+@pytest.mark.rule("U002-31", "R000-54")
+async def test_a_token_that_somebody_sends_back_is_not_shown(fleet: Fleet) -> None:
+    word = fleet.token(ADMIN)
+    said_again = f"HTTP/1.1 200 OK\r\n> Authorization: Bearer {word}\r\n\r\n".encode()
+
+    async with answering(said_again) as echo, HttpRepository(echo.url, word) as repository:
+        with pytest.raises(CannotConnect) as refused:
+            await repository.call(ME, Nothing())
+
+    assert word not in str(refused.value.body())
