@@ -12,10 +12,14 @@ from agent_console.domain.errors import (
     CannotConnect,
     ConfigError,
     ConsoleError,
+    Invalid,
+    NotFound,
 )
 from agent_console.domain.records import Nothing
+from agent_console.domain.team_settings import MAX_HOPS, SettingChange
 from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.operations import ME
+from agent_console.repository.operations.people import SETTINGS_LIST, SETTINGS_SET
 from tests.repository.conftest import ADMIN
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
@@ -91,3 +95,30 @@ async def test_a_token_that_somebody_sends_back_is_not_shown(fleet: Fleet) -> No
             await repository.call(ME, Nothing())
 
     assert word not in str(refused.value.body())
+
+
+@pytest.mark.parametrize(
+    "name", ["max_hops?x", "max_hops#x", "..", ".", "a/b", "max%5fhops", "größe", "\x01", "a b"]
+)
+async def test_a_name_in_a_path_is_one_step_of_it_whatever_it_holds(name: str, fleet: Fleet) -> None:
+    async with serving(fleet.working) as url, HttpRepository(url, fleet.token(ADMIN)) as repository:
+        with pytest.raises(NotFound):
+            await repository.call(SETTINGS_SET, SettingChange(name=name, value=5))
+        settings = (await repository.call(SETTINGS_LIST, Nothing())).items
+
+    assert all(setting.value == setting.default for setting in settings)
+
+
+async def test_a_name_comes_out_of_its_path_as_it_went_in(fleet: Fleet) -> None:
+    async with serving(fleet.working) as url, HttpRepository(url, fleet.token(ADMIN)) as repository:
+        changed = await repository.call(SETTINGS_SET, SettingChange(name=MAX_HOPS.name, value=5))
+
+    assert (changed.name, changed.value) == (MAX_HOPS.name, 5)
+
+
+async def test_a_name_that_no_address_can_carry_is_refused() -> None:
+    change = SettingChange.model_construct({"name", "value"}, name="\ud800", value=5)
+
+    async with HttpRepository("http://127.0.0.1:1", None) as repository:
+        with pytest.raises(Invalid):
+            await repository.call(SETTINGS_SET, change)

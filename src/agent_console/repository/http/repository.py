@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 from httpx_sse import ServerSentEvent, SSEError, aconnect_sse
@@ -83,9 +84,9 @@ class HttpRepository:
 
     async def _send(self, operation: Operation[Asked, Answered], request: Asked) -> httpx.Response:
         values: dict[str, Any] = request.model_dump(mode="json", exclude_unset=True)
-        path = operation.path.format_map({name: values.pop(name) for name in operation.path_fields})
         timeout = httpx.Timeout(ANSWER_SECONDS + operation.waits_seconds, connect=CONNECT_SECONDS)
         try:
+            path = operation.path.format_map({name: _one_step(values.pop(name)) for name in operation.path_fields})
             if operation.verb is Verb.GET:
                 given = {name: value for name, value in values.items() if value is not None}
                 return await self._client.get(path, params=given, timeout=timeout)
@@ -193,3 +194,8 @@ def _sendable(token: str) -> str:
             "The token is no word that agent-console makes.", hint="Copy the whole word again, or mint a new one."
         )
     return word
+
+
+def _one_step(value: object) -> str:
+    """One step of a path, whatever is in it: dots alone would lead elsewhere."""
+    return quote(str(value), safe="").replace(".", "%2E")
