@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -12,15 +12,22 @@ from agent_console.domain.errors import (
     CannotConnect,
     ConfigError,
     ConsoleError,
+    DatabaseUnavailable,
+    Internal,
     Invalid,
     NotFound,
+    RateLimited,
+    TimedOut,
 )
 from agent_console.domain.records import Nothing
 from agent_console.domain.team_settings import MAX_HOPS, SettingChange
 from agent_console.repository.http.repository import HttpRepository
+from agent_console.repository.logs import AUDIT_LOG, messages_of
 from agent_console.repository.operations import ME
 from agent_console.repository.operations.people import SETTINGS_LIST, SETTINGS_SET
+from agent_console.repository.port import REFETCH
 from tests.repository.conftest import ADMIN
+from tests.support.conversations import add_thread, say
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
 
@@ -122,3 +129,53 @@ async def test_a_name_that_no_address_can_carry_is_refused() -> None:
     async with HttpRepository("http://127.0.0.1:1", None) as repository:
         with pytest.raises(Invalid):
             await repository.call(SETTINGS_SET, change)
+
+
+async def test_a_topic_that_this_program_does_not_know_is_a_reason_to_fetch_again() -> None:
+    told = b'event: change\ndata: {"topic": "rockets", "id": null}\n\n'
+
+    async with (
+        answering(EVENTS + told) as newer,
+        HttpRepository(newer.url, None) as repository,
+        aclosing(repository.changes()) as changes,
+    ):
+        assert await anext(changes) == REFETCH
+
+
+async def test_a_row_that_this_program_does_not_know_ends_the_log_with_a_sentence() -> None:
+    told = b'id: 7\nevent: audit\ndata: {"strange": true}\n\n'
+
+    async with (
+        answering(EVENTS + told) as newer,
+        HttpRepository(newer.url, None) as repository,
+        aclosing(repository.follow(AUDIT_LOG)) as rows,
+    ):
+        with pytest.raises(CannotConnect, match="not an agent-console server of a version this program knows"):
+            await anext(rows)
+
+
+@pytest.mark.rule("U001-8")
+@pytest.mark.parametrize(
+    "passing",
+    [DatabaseUnavailable("x"), RateLimited("x", details={"retry_after": 5}), Internal("x"), TimedOut("x")],
+    ids=lambda refusal: refusal.code,
+)
+async def test_a_refusal_that_passes_does_not_end_a_log(passing: ConsoleError, fleet: Fleet) -> None:
+    thread_id = add_thread(fleet)
+    async with serving(fleet.working) as url:
+        owner = HttpRepository(url, fleet.token(ADMIN))
+        followed = owner.follow(messages_of(thread_id), after=0)
+        await anext(followed)
+    say(fleet, thread_id, content="meanwhile")
+    coming = asyncio.create_task(anext(followed))
+    port = int(url.rpartition(":")[2])
+
+    async with answering(refusing(passing), port=port) as away:
+        await away.asked.wait()
+    async with serving(fleet.working, port=port), asyncio.timeout(30):
+        row = (await coming).row
+
+    await followed.aclose()
+    await owner.close()
+    assert row is not None
+    assert row.content == "meanwhile"

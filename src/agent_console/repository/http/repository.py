@@ -20,19 +20,17 @@ from agent_console.domain.errors import (
     CannotConnect,
     ConfigError,
     ConsoleError,
-    Forbidden,
     Internal,
     Invalid,
-    NotFound,
+    RateLimited,
     TimedOut,
-    Unauthorized,
 )
 from agent_console.domain.redact import redact
 from agent_console.repository.http.trust import trusted
 from agent_console.repository.logs import Followed, Log, Row
 from agent_console.repository.operations import Answered, Asked, Operation, Verb
 from agent_console.repository.operations.declared import READ_ONLY_HEADER
-from agent_console.repository.port import Change
+from agent_console.repository.port import REFETCH, Change
 
 # Longer than the server waits for its database, so that the server's own answer arrives first.
 ANSWER_SECONDS = 15.0
@@ -44,8 +42,6 @@ CONNECTIONS = httpx.Limits(max_connections=100, max_keepalive_connections=20, ke
 RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 # A proxy that the environment names leads to other machines; to it, these addresses are its own.
 ON_THIS_MACHINE = ("all://localhost", "all://127.0.0.1", "all://[::1]")
-# A stream that ended with one of these would be refused again.
-FOR_GOOD = (Unauthorized, Forbidden, NotFound)
 # What keys are made of; anything else would break the header that it is sent in.
 KEY_CHARACTERS = re.compile(r"\w+", re.ASCII)
 
@@ -80,7 +76,7 @@ class HttpRepository:
         try:
             return operation.answer.model_validate_json(answer.content)
         except ValidationError as error:
-            raise self._strange(answer) from error
+            raise self._strange(answer.status_code) from error
 
     async def _send(self, operation: Operation[Asked, Answered], request: Asked) -> httpx.Response:
         values: dict[str, Any] = request.model_dump(mode="json", exclude_unset=True)
@@ -103,7 +99,7 @@ class HttpRepository:
         async with aclosing(self._events("/v1/changes", {})) as events:
             async for event in events:
                 if event.event == "change":
-                    yield Change.model_validate_json(event.data)
+                    yield _change(event.data)
 
     async def follow(self, log: Log[Row], after: int | None = None) -> AsyncGenerator[Followed[Row], None]:
         wanted = {"log": log.name.value, "thread_id": log.thread_id, "job_id": log.job_id, "after": after}
@@ -112,7 +108,7 @@ class HttpRepository:
         async with aclosing(self._events("/v1/stream", given)) as events:
             async for event in events:
                 if event.event == log.name.value:
-                    yield Followed(int(event.id), log.row.model_validate_json(event.data))
+                    yield Followed(int(event.id), self._row(log, event.data))
                 elif event.event == "begin" and not began:
                     began = True
                     yield Followed(int(event.id))
@@ -126,7 +122,11 @@ class HttpRepository:
                     async for event in stream:
                         failures, last = 0, event.id or last
                         yield event
-            except (httpx.HTTPError, SSEError, CannotConnect, TimedOut):
+            except (httpx.HTTPError, SSEError):
+                failures += 1
+            except ConsoleError as refusal:
+                if _is_final(refusal):
+                    raise
                 failures += 1
             await asyncio.sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])
 
@@ -142,8 +142,14 @@ class HttpRepository:
             async for event in source.aiter_sse():
                 if event.event != "end":
                     yield event
-                elif isinstance(refusal := self._refused_with(event.data), FOR_GOOD):
+                elif (refusal := self._refused_with(event.data)) is not None:
                     raise refusal
+
+    def _row(self, log: Log[Row], data: str) -> Row:
+        try:
+            return log.row.model_validate_json(data)
+        except ValidationError as error:
+            raise self._strange(httpx.codes.OK) from error
 
     def _unreachable(self, error: httpx.HTTPError) -> ConsoleError:
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
@@ -160,7 +166,7 @@ class HttpRepository:
 
     def _refusal(self, answer: httpx.Response) -> ConsoleError:
         """Raise again what the server refused with."""
-        return self._refused_with(answer.content) or self._strange(answer)
+        return self._refused_with(answer.content) or self._strange(answer.status_code)
 
     def _refused_with(self, content: str | bytes) -> ConsoleError | None:
         try:
@@ -170,11 +176,11 @@ class HttpRepository:
         except (ValueError, KeyError, TypeError):
             return None
 
-    def _strange(self, answer: httpx.Response) -> ConsoleError:
+    def _strange(self, status: int) -> ConsoleError:
         return CannotConnect(
             f"What answers at {self._url} is not an agent-console server of a version this program knows.",
             hint="Check the url of your profile, and compare versions.",
-            details={"status": answer.status_code},
+            details={"status": status},
         )
 
     async def close(self) -> None:
@@ -199,3 +205,16 @@ def _sendable(token: str) -> str:
 def _one_step(value: object) -> str:
     """One step of a path, whatever is in it: dots alone would lead elsewhere."""
     return quote(str(value), safe="").replace(".", "%2E")
+
+
+def _change(data: str) -> Change:
+    """A server that is newer may tell of what this program knows nothing of."""
+    try:
+        return Change.model_validate_json(data)
+    except ValidationError:
+        return REFETCH
+
+
+def _is_final(refusal: ConsoleError) -> bool:
+    """Whether the same question would be refused again, however long anybody waits."""
+    return refusal.status < httpx.codes.INTERNAL_SERVER_ERROR and not isinstance(refusal, RateLimited)
