@@ -19,6 +19,15 @@ mouse = false
 [profiles.plain]
 dsn = "postgresql://db/x"
 """
+LOCAL = """
+slow = false
+[profiles.local]
+embedded = true
+theme = "mono"
+slow = true
+mouse = false
+bell = false
+"""
 
 
 def test_nothing_configured_is_the_default() -> None:
@@ -42,6 +51,27 @@ def test_it_sees_what_the_real_reading_will_see(
     real = load(options)
 
     assert glance(options) == Glance(real.theme, real.slow, real.mouse)
+
+
+@pytest.mark.parametrize("options", [{}, {"profile": "local"}])
+def test_it_sees_the_profile_that_is_chosen_when_nobody_names_one(
+    config_file: Callable[[str], Path], options: dict[str, object]
+) -> None:
+    config_file(LOCAL)
+
+    real = load(options)
+
+    assert glance(options) == Glance(real.theme, real.slow, real.mouse, real.bell)
+    assert glance(options) == Glance("mono", slow=True, mouse=False, bell=False)
+
+
+@pytest.mark.parametrize("named", ["[]", "{}", "7", '["local"]'])
+def test_a_default_profile_that_is_no_name_is_left_to_the_real_reading(
+    config_file: Callable[[str], Path], named: str
+) -> None:
+    config_file(f"default_profile = {named}\n{LOCAL}")
+
+    assert isinstance(glance({}), Glance)
 
 
 @pytest.mark.parametrize("text", ["theme = ", "theme = 7", "profiles = 3", "\x00", "[profiles.prod"])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_console.config.folders import config_folder
+from agent_console.config.settings import BUILT_IN_PROFILE
 from agent_console.domain.errors import ConsoleError
 
 TRUE = ("1", "true", "yes", "on")
@@ -27,9 +28,9 @@ class Glance:
 
 def glance(options: Mapping[str, object]) -> Glance:
     file = _file(options)
-    name = options.get("profile") or os.environ.get("AGENT_CONSOLE_PROFILE") or file.get("default_profile")
+    named = options.get("profile") or os.environ.get("AGENT_CONSOLE_PROFILE") or file.get("default_profile")
     profiles = file.get("profiles")
-    profile = profiles.get(name) if isinstance(profiles, dict) else None
+    profile = profiles.get(str(named or BUILT_IN_PROFILE)) if isinstance(profiles, dict) else None
     places = (profile if isinstance(profile, dict) else {}, file)
 
     def value(key: str) -> object:

@@ -11,6 +11,7 @@ from agent_console.config import dsn
 from agent_console.config.file import ConfigFile, read_config_file
 from agent_console.config.folders import data_folder, full_path
 from agent_console.config.settings import (
+    BUILT_IN_PROFILE,
     Direct,
     Embedded,
     Origin,
@@ -24,7 +25,6 @@ from agent_console.config.settings import (
     Target,
 )
 from agent_console.config.sources import (
-    BUILT_IN_PROFILE,
     Layer,
     command_line_layer,
     config_path,

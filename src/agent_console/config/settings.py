@@ -14,6 +14,9 @@ Theme: TypeAlias = Literal["dark", "light", "ansi", "mono"]
 Colour: TypeAlias = Literal["red", "green", "yellow", "blue", "magenta", "cyan", "white"]
 Source: TypeAlias = Literal["command line", "environment", "file", "default"]
 
+BUILT_IN_PROFILE = "local"
+"""Chosen when nobody names one, and there without a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -20,14 +20,13 @@ from agent_console.config.complaints import (
 from agent_console.config.contradictions import refuse_contradictions
 from agent_console.config.file import ConfigFile
 from agent_console.config.folders import config_folder, full_path
-from agent_console.config.settings import Origin
+from agent_console.config.settings import BUILT_IN_PROFILE, Origin
 from agent_console.config.tables import ChosenTable, CommandLineTable, ProfileTable, SecretKind
 from agent_console.domain.errors import ConfigError
 
 CONFIG_VARIABLE = variable("config")
 SECRET_VARIABLES: Mapping[SecretKind, str] = {"token": variable("token"), "password": variable("password")}
 """They hold the secret itself, not its place."""
-BUILT_IN_PROFILE = "local"
 
 # Close enough to be a slip of the finger, far enough from variables that other programs may own.
 SLIP = 0.85
