@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 HIDDEN = "***"
-SECRET_PARAMETERS = frozenset(
-    {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
-)
+# Also of a key that libpq does not know, because it was mistyped. A passfile is a place.
+_SECRET_PARAMETER = re.compile(r"(?!passfile$).*(?:pas|pw|secret|token|scram_)", re.I)
 # A raw @ is allowed once, before the host: elsewhere it is the sign of a password cut in the wrong place.
 _URL = re.compile(
     r"(?P<scheme>postgres(?:ql)?)://"
@@ -132,4 +131,4 @@ def _host(parameters: Mapping[str, str]) -> str:
 
 
 def _shown(key: str, value: str) -> str:
-    return HIDDEN if key in SECRET_PARAMETERS else value
+    return HIDDEN if _SECRET_PARAMETER.match(key) else value
