@@ -206,6 +206,41 @@ def test_a_listen_dsn_goes_aside_with_its_dsn(config_file: Write) -> None:
     assert target.listen_dsn is None
 
 
+@pytest.mark.parametrize(
+    ("command_line", "environment", "dsn", "listen_dsn", "set_aside"),
+    [
+        ({"dsn": "postgresql://mine/fleet"}, {"LISTEN_DSN"}, "mine", "environment", ["dsn", "listen_dsn"]),
+        ({}, {"LISTEN_DSN"}, "file", "environment", []),
+        ({}, {"DSN", "LISTEN_DSN"}, "environment", "environment", ["dsn", "listen_dsn"]),
+        ({}, {"DSN"}, "environment", None, ["dsn", "listen_dsn"]),
+        # It was given for the address beside it.
+        ({"dsn": "postgresql://mine/fleet"}, {"DSN", "LISTEN_DSN"}, "mine", None, ["dsn", "listen_dsn"]),
+    ],
+)
+def test_a_listen_dsn_in_the_environment_is_for_whatever_dsn_is_used_unless_one_stands_beside_it(
+    *,
+    command_line: dict[str, object],
+    environment: set[str],
+    dsn: str,
+    listen_dsn: str | None,
+    set_aside: list[str],
+    config_file: Write,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config_file('[profiles.prod]\ndsn = "postgresql://file/fleet"\nlisten_dsn = "postgresql://file/fleet"')
+    for name in environment:
+        monkeypatch.setenv(f"AGENT_CONSOLE_{name}", "postgresql://environment/fleet")
+
+    settings = load({"profile": "prod", **command_line})
+
+    target = settings.profile.target
+    assert isinstance(target, Direct)
+    assert dsn_of(settings) == f"postgresql://{dsn}/fleet"
+    told = None if target.listen_dsn is None else target.listen_dsn.get_secret_value()
+    assert told == (None if listen_dsn is None else f"postgresql://{listen_dsn}/fleet")
+    assert [*settings.set_aside] == set_aside
+
+
 def test_embedded_false_is_as_good_as_absent(config_file: Write) -> None:
     config_file('[profiles.prod]\nurl = "https://console.example.com/"\nembedded = false')
 

@@ -107,8 +107,8 @@ class _Choice:
         )
 
     def _profile(self, name: str, position: int) -> Profile:
-        target = self._target(self._layers[: position + 1])
         heard = self._layers[: self._heard_to(position)]
+        target = self._target(self._layers[position], heard)
         own = self._layers[position].origin("").source in {"file", "default"}
         return Profile(
             name=name,
@@ -134,13 +134,13 @@ class _Choice:
         )
 
     def _heard_to(self, position: int) -> int:
-        """A credential goes only to the address it was written for: what stands with or below another address is
-        left out. One that came without an address, such as AGENT_CONSOLE_TOKEN alone, was given for this one."""
+        """A credential goes only to the address it was written for, and so does a listen_dsn: what stands with or
+        below another address is left out. What came without an address, such as AGENT_CONSOLE_TOKEN alone, was
+        given for this one."""
         below = range(position + 1, len(self._layers))
         return next((place for place in below if self._layers[place].table.targets()), len(self._layers))
 
-    def _target(self, heard: Sequence[Layer]) -> Target:
-        layer = heard[-1]
+    def _target(self, layer: Layer, heard: Sequence[Layer]) -> Target:
         table = layer.table
         if table.dsn is not None:
             self._origin["dsn"] = layer.origin("dsn")
