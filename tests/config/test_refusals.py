@@ -211,6 +211,11 @@ def test_a_mistake_in_the_file_is_named(file: str, message: str, hint: str, conf
             "Keep exactly one of them.",
         ),
         (
+            {"AGENT_CONSOLE_KEYMAP": "[" * 100_000},
+            "AGENT_CONSOLE_KEYMAP can't be read: too many brackets within brackets.",
+            "Correct the variable, or unset it.",
+        ),
+        (
             {"AGENT_CONSOLE_KEYMAP": "jobs"},
             'AGENT_CONSOLE_KEYMAP must be a JSON object such as {"jobs.cancel": "x"}, not "jobs".',
             "Correct the variable, or unset it.",

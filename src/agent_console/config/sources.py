@@ -124,6 +124,12 @@ def _environment_table() -> ChosenTable:
         return EnvironmentTable()
     except ValidationError as error:
         refusal = explained(error, in_environment())
+    except RecursionError:
+        refusal = ConfigError(
+            f"{variable('keymap')} can't be read: too many brackets within brackets.",
+            hint=in_environment().advice,
+            details={"key": "keymap"},
+        )
     raise refusal
 
 
