@@ -24,6 +24,7 @@ from agent_console.repository.operations.people import (
 from agent_console.repository.port import Repository
 from tests.repository.conftest import ADMIN, OPERATOR, VIEWER, OpenRepository
 from tests.support.fleet import Fleet
+from tests.support.locks import somebody_waits_for_a_lock
 
 MIA = KnownPerson(subject="oidc|mia", email="mia@example.com", full_name="Mia Holm")
 
@@ -230,6 +231,29 @@ async def test_two_administrators_cannot_both_leave_at_once(open_repository: Ope
 
     assert sorted(await asyncio.gather(*leaving)) == [False, True]
     assert fleet.one("select count(*) from users where role = 'admin' and is_active") == 1
+
+
+async def test_two_administrators_who_come_in_at_once_do_not_wait_for_each_other(
+    open_repository: OpenRepository, fleet: Fleet
+) -> None:
+    ana, ole = await open_repository(ADMIN), await open_repository(OPERATOR)
+    first = UserId("01900000-0000-7000-8000-000000000000")
+    fleet.execute("update users set role = 'admin', last_seen_at = null where kind = 'human'")
+    fleet.execute(
+        "insert into users (team_id, id, email, full_name, role) values (%s, %s, 'al@example.com', 'Al', 'admin')",
+        *(fleet.team_id(), first),
+    )
+
+    with psycopg.connect(fleet.administration) as holding:
+        holding.execute("select from users where id = %s for update", (first,))
+        changing = [
+            asyncio.create_task(set_role(each, fleet.user_id(VIEWER), HumanRole.OPERATOR)) for each in (ana, ole)
+        ]
+        await somebody_waits_for_a_lock(fleet, len(changing))
+
+    assert [(await each).role for each in changing] == [HumanRole.OPERATOR] * 2
+    seen = "select count(*) from users where kind = 'human' and last_seen_at is not null"
+    assert fleet.one(seen) == len(changing)
 
 
 @pytest.mark.rule("U004-21")

@@ -107,11 +107,22 @@ class Database:
 
     @asynccontextmanager
     async def changing(self) -> AsyncIterator[AsyncConnection]:
-        async with self._engine.connect() as connection:
-            await self.schema.require(connection)
+        async with self.before_changing() as connection, self.begun(connection):
+            yield connection
+
+    @asynccontextmanager
+    async def before_changing(self) -> AsyncIterator[AsyncConnection]:
+        """Single statements too, until the transaction is begun: what they write stays, whatever becomes of it."""
+        async with self.reading() as connection:
             await self._require_audit_months(connection)
-            async with connection.begin():
-                yield connection
+            yield connection
+
+    @asynccontextmanager
+    async def begun(self, connection: AsyncConnection) -> AsyncIterator[None]:
+        await connection.commit()
+        await connection.execution_options(isolation_level="READ COMMITTED")
+        async with connection.begin():
+            yield
 
     async def within_time(self, answer: Awaitable[Answer], seconds: float | None = None) -> Answer:
         """Wait for an answer, but not for a server that is frozen. Some answers are known to take longer.

@@ -1,7 +1,7 @@
 """The repository that speaks to PostgreSQL directly: every rule that needs the database is kept here."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import Any, Self, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -106,15 +106,16 @@ class PostgresRepository:
         handler: Callable[[Work, Asked], Awaitable[Given]],
         request: Asked,
     ) -> Given:
-        database = self._backend.database
-        async with (
-            database.changing() if operation.changes or operation.tells else database.reading() as connection
-        ):
+        """Whoever was there is written down before anything is begun: a refusal does not undo it, and nobody waits
+        for somebody else while holding his own row."""
+        database, changes = self._backend.database, operation.changes or operation.tells
+        async with database.before_changing() if changes else database.reading() as connection:
             caller = None if operation.public else await self._identify(connection)
             if caller is not None and operation.permission is not None:
                 require_permission(caller.role, operation.permission, operation.name)
             work = Work(connection, caller, self._place)
-            answer = await handler(work, request)
+            async with database.begun(connection) if changes else nullcontext():
+                answer = await handler(work, request)
         for notice in work.notices:
             self._backend.announcer.tell(work.caller.team_id, notice)
         return answer
