@@ -121,11 +121,12 @@ return sha256(record_send(row(
        from (select jsonb_object_keys(metadata) as name) as names)
 )));
 
--- Writes an act into the trail from inside the database, for triggers: the same row that postgres/audit.py writes.
+-- Writes an act into the trail from inside the database, in one statement with what it tells of: the same row that postgres/audit.py writes.
 create function append_audit(
     team_id uuid, actor_type text, actor_user_id uuid, actor_agent_id uuid, actor_label text, action text,
     resource_type text, resource_id text, metadata jsonb default '{}', thread_id uuid default null,
-    run_id uuid default null, decision text default null, reason text default null
+    run_id uuid default null, decision text default null, reason text default null, ip inet default null,
+    user_agent text default null
 ) returns uuid
 language plpgsql as $$
 declare
@@ -135,13 +136,13 @@ begin
         raise exception 'an act carries plain values only' using errcode = 'check_violation';
     end if;
     insert into audit_log (team_id, id, actor_type, actor_user_id, actor_agent_id, actor_label, action,
-                           resource_type, resource_id, thread_id, run_id, decision, reason, metadata, form,
-                           event_hash, created_at)
+                           resource_type, resource_id, thread_id, run_id, decision, reason, ip, user_agent, metadata,
+                           form, event_hash, created_at)
     values (team_id, audit_id, actor_type, actor_user_id, actor_agent_id, actor_label, action, resource_type,
-            resource_id, thread_id, run_id, decision, reason, metadata, 1,
+            resource_id, thread_id, run_id, decision, reason, ip, user_agent, metadata, 1,
             audit_event_hash(1::smallint, team_id, audit_id, now(), actor_type, actor_user_id, actor_agent_id,
                              actor_label, action, resource_type, resource_id, thread_id, run_id, decision, reason,
-                             null, null, metadata),
+                             ip, user_agent, metadata),
             now());
     return audit_id;
 end

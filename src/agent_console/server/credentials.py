@@ -98,8 +98,8 @@ async def repository_for(
         raise Unauthorized("This needs a credential.", hint="Send the header: Authorization: Bearer opt_key_…")
     backend: Backend = request.app.state.backend
     async with counted(request, counting, credential.credentials):
-        identify = by_token(Secret.parse(credential.credentials))
-        yield PostgresRepository(backend, identify, place=place_of(request))
+        place = place_of(request)
+        yield PostgresRepository(backend, by_token(Secret.parse(credential.credentials), place), place=place)
 
 
 async def public_repository(request: Request, counting: Counting) -> AsyncIterator[PostgresRepository]:

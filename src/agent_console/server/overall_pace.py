@@ -122,6 +122,7 @@ async def _tell(scope: Scope, refused: _Refused) -> None:
     if word is None:
         return
     with suppress(Unauthorized, Forbidden):
-        identify, place = by_token(Secret.parse(word)), place_of(Request(scope))
+        place = place_of(Request(scope))
+        identify = by_token(Secret.parse(word), place)
         repository = PostgresRepository(scope["app"].state.backend, identify, place=place)
         await pace.tell(repository, ANYTHING, refused.per_minute)

@@ -12,18 +12,22 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
+from starlette.requests import Request as Asking
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_console.domain.audit import NOWHERE
 from agent_console.domain.errors import ConsoleError, RateLimited, Unauthorized
+from agent_console.domain.ids import OperatorTokenId
 from agent_console.domain.permissions import Permission
 from agent_console.domain.records import Request
 from agent_console.domain.secrets import Secret
 from agent_console.repository.operations import OPERATIONS, AnyOperation, Verb
-from agent_console.repository.postgres.identify import by_token
+from agent_console.repository.postgres.identify import Identify, by_token
 from agent_console.repository.postgres.passed_through import as_json_of
 from agent_console.repository.postgres.repository import PostgresRepository
 from agent_console.server.arrival import arrival_of
+from agent_console.server.credentials import place_of
 from agent_console.server.failures import answer
 
 Answering = Callable[[PostgresRepository, Request], Awaitable[bytes | None]]
@@ -106,12 +110,17 @@ class PassedThrough:
         try:
             state.bad_credentials.refuse_blocked(arrival.counted)
             secret = Secret.parse(arrival.word or "")
-            body = await way.answering(PostgresRepository(state.backend, by_token(secret)), asked)
+            body = await way.answering(PostgresRepository(state.backend, _identify(scope, secret)), asked)
         except (Unauthorized, RateLimited):
             return None
         except ConsoleError as error:
             return answer(error)
         return None if body is None else Response(body, media_type="application/json")
+
+
+def _identify(scope: Scope, secret: Secret) -> Identify:
+    """Only where a person comes in from is kept."""
+    return by_token(secret, place_of(Asking(scope)) if isinstance(secret.owner, OperatorTokenId) else NOWHERE)
 
 
 def _brings_key(scope: Scope) -> bool:

@@ -1,12 +1,13 @@
 """Who is calling: asked of the database with every call, so that a revoked right ends at once."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_console.domain.audit import NOWHERE, Place
 from agent_console.domain.errors import ConfigError, ConsoleError, Forbidden, Unauthorized
 from agent_console.domain.identity import AuthSource, Caller, WorkerAuthContext
 from agent_console.domain.ids import AgentId, OperatorTokenId, TeamId, UserId, WorkerTokenId
@@ -61,7 +62,8 @@ USED = text("""
                       where team_id = :team_id and id = :token_id for no key update skip locked)
      returning id
     )
-    select append_audit(:team_id, 'human', :user_id, null, :name, cast(:action as text), 'operator_token', :token)
+    select append_audit(:team_id, 'human', :user_id, null, :name, cast(:action as text), 'operator_token', :token,
+                        ip => cast(:ip as inet), user_agent => cast(:user_agent as text))
       from used
      where :comes_in
 """)
@@ -119,15 +121,16 @@ def revoked_agent() -> ConsoleError:
     )
 
 
-def by_token(secret: Secret) -> Identify:
-    """Whose secret it is. Unknown, wrong, revoked and expired tokens answer alike, after the same work.
+def by_token(secret: Secret, place: Place = NOWHERE) -> Identify:
+    """Whose secret it is, and from where a person brings it. Unknown, wrong, revoked and expired tokens answer
+    alike, after the same work.
 
     Only an agent that was revoked is told so: its key is genuine, and its operator has to know. A
     registration token opens one door of its own and is no credential here.
     """
     match secret.owner:
         case OperatorTokenId():
-            return ByOperatorToken(secret)
+            return ByOperatorToken(secret, place)
         case AgentId():
             return ByAgentKey(secret)
         case WorkerTokenId():
@@ -146,9 +149,14 @@ class BySecret:
     secret: Secret
 
 
+@dataclass(frozen=True)
 class ByOperatorToken(BySecret):
+    """The same person wherever the token is brought from."""
+
+    place: Place = field(default=NOWHERE, compare=False)
+
     async def __call__(self, connection: AsyncConnection) -> Caller:
-        return await _person(connection, self.secret)
+        return await _person(connection, self.secret, self.place)
 
 
 class ByAgentKey(BySecret):
@@ -161,7 +169,7 @@ class ByWorkerToken(BySecret):
         return await _worker(connection, self.secret)
 
 
-async def _person(connection: AsyncConnection, secret: Secret) -> Caller:
+async def _person(connection: AsyncConnection, secret: Secret, place: Place) -> Caller:
     token = {"team_id": secret.team_id, "token_id": secret.owner}
     found = (await connection.execute(BY_OPERATOR_TOKEN, token)).first()
     genuine = same_hash(found.token_hash if found else NO_HASH, secret.hash)
@@ -169,6 +177,7 @@ async def _person(connection: AsyncConnection, secret: Secret) -> Caller:
         raise refused_credential()
     if found.unused:
         coming = {"action": AUTH_SUCCEEDED, "token": str(secret.owner), "comes_in": found.comes_in}
+        coming |= {"ip": place.ip, "user_agent": place.user_agent}
         await connection.execute(USED, token | coming | {"user_id": found.id, "name": found.full_name})
     if found.unseen:
         await connection.execute(SEEN, {"team_id": secret.team_id, "user_id": found.id})
