@@ -2,10 +2,11 @@
 
 import asyncio
 
+import psycopg
 import pytest
 
 from agent_console.domain.agents import Agent, AgentAsked
-from agent_console.domain.errors import AgentUnavailable, Conflict, Forbidden, NotFound
+from agent_console.domain.errors import AgentUnavailable, Conflict, Forbidden, NotFound, Unauthorized
 from agent_console.domain.hosted import NewHostedAgent
 from agent_console.domain.ids import AgentId, SessionId
 from agent_console.domain.sessions import NewSession, SessionAsked, SessionQuery, SessionsClosing
@@ -21,8 +22,9 @@ from agent_console.repository.operations.sessions import (
 )
 from agent_console.repository.port import Repository
 from agent_console.repository.postgres.registry import sessions as sessions_module
-from tests.repository.conftest import OPERATOR, VIEWER, OpenRepository
+from tests.repository.conftest import ADMIN, OPERATOR, VIEWER, OpenRepository
 from tests.support.fleet import Fleet
+from tests.support.locks import somebody_waits_for_a_lock
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +99,25 @@ async def test_sessions_of_an_agent_are_paged_newest_first(repository: Repositor
 
     assert [session.id for session in (*first.items, *rest.items)] == made[::-1]
     assert rest.next is None
+
+
+@pytest.mark.rule("U004-21")
+async def test_no_session_begins_behind_the_back_of_whoever_blocks_its_user(
+    repository: Repository, fleet: Fleet
+) -> None:
+    wanted = NewSession(agent_id=fleet.agent_id("atlas"))
+    await repository.call(SESSIONS_OPEN, wanted)
+    with psycopg.connect(fleet.administration) as blocking:
+        blocking.execute("update users set is_active = false where email = %s", (ADMIN,))
+        opening = asyncio.create_task(repository.call(SESSIONS_OPEN, wanted))
+        await somebody_waits_for_a_lock(fleet, task=opening)
+        # As blocking does; whoever waits for the user holds nothing of the agent yet.
+        blocking.execute("select from agent_runtime for no key update nowait")
+        blocking.execute("update sessions set status = 2, closed_at = now(), close_reason = 'user deactivated'")
+
+    with pytest.raises(Unauthorized):
+        await opening
+    assert fleet.one("select count(*) from sessions where status = 1") == 0
 
 
 @pytest.mark.rule("U004-8")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, Select, func, insert, select, update
 
-from agent_console.database.tables import agent_runtime, agents, sessions
+from agent_console.database.tables import agent_runtime, agents, sessions, users
 from agent_console.domain.agents import OFFLINE_AFTER_SECONDS, AgentAsked
 from agent_console.domain.audit import AuditEvent
 from agent_console.domain.errors import AgentUnavailable, Conflict, ConsoleError, Forbidden, NotFound
@@ -35,6 +35,7 @@ from agent_console.repository.operations.sessions import (
 )
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
+from agent_console.repository.postgres.identify import refused_credential
 from agent_console.repository.postgres.own_pace import answers_at_own_pace
 from agent_console.repository.postgres.pages import page_of, position
 from agent_console.repository.postgres.registry.agent_changes import close, locked_agent, tell
@@ -97,7 +98,18 @@ async def open_session(repository: "PostgresRepository", asked: NewSession) -> S
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
+async def _require_active(work: Work) -> None:
+    """Held to the end, so that no session begins behind the back of whoever deactivates its user; and before the
+    agent, as they lock the two."""
+    mine = select(users.c.is_active).where(
+        users.c.team_id == work.caller.team_id, users.c.id == work.caller.user_id
+    )
+    if not (await work.connection.execute(mine.with_for_update(read=True))).scalar_one():
+        raise refused_credential()
+
+
 async def open_or_wake(work: Work, asked: NewSession) -> Waking:
+    await _require_active(work)
     agent = await locked_agent(work, asked.agent_id)
     _require_owner(work, agent.owner_user_id)
     if agent.revoked_at is not None:
