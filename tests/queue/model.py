@@ -69,11 +69,13 @@ class ModelJob:
             self.waits = waits
 
     def put_back(self) -> None:
-        """Taken from its agent without costing a try."""
+        """Taken from its agent without costing a try: what it still does of it is fenced off all the same."""
         if self.cancelling:
             self.end("cancelled")
         else:
             self.status, self.owner, self.claimable, self.deadline = "queued", None, True, None
+            self.attempt += 1
+            self.max_attempts += 1
 
 
 @dataclass

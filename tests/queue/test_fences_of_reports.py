@@ -7,9 +7,13 @@ import pytest
 
 from agent_console.domain.errors import Conflict, ConsoleError, Unauthorized
 from agent_console.domain.ids import JobId
+from agent_console.domain.kinds import PauseMode
+from agent_console.domain.pausing import QueuePausing
+from agent_console.domain.records import Nothing
 from agent_console.domain.secrets import Secret
 from agent_console.domain.working import EventLine, HeldJob, JobDone, JobLines, JobProgress, JobRenewal, JobStart
 from agent_console.repository.operations import AnyOperation
+from agent_console.repository.operations.pausing import QUEUE_PAUSE, QUEUE_RESUME
 from agent_console.repository.operations.working import (
     JOBS_COMPLETE,
     JOBS_LOG,
@@ -18,6 +22,7 @@ from agent_console.repository.operations.working import (
     JOBS_START,
 )
 from agent_console.repository.port import REFETCH, Change, Repository, Topic
+from agent_console.repository.postgres.repository import open_direct
 from tests.queue.crew import Crew, key_of, take, take_running
 from tests.queue.test_contract_claims_policy import with_token
 from tests.queue.test_fences import ROTATED
@@ -165,3 +170,24 @@ async def test_who_starts_a_job_or_tells_where_it_is_changed_it_last(
 
     agent = direct_crew.fleet.one("select system_user_id from agents where name = 'atlas'")
     assert direct_crew.row(made.id)["updated_by_user_id"] == (agent if changes else operator)
+
+
+@pytest.mark.rule("R003-34", "R003-33", "R003-35")
+async def test_who_gets_a_job_again_that_it_still_works_on_has_lost_the_first_try_of_it(crew: Crew) -> None:
+    atlas = await crew.agent("atlas")
+    made = await crew.enqueue(max_attempts=2)
+    first = await take_running(atlas)
+    async with open_direct(crew.fleet.working, user="ana@example.com") as admin:
+        await admin.call(QUEUE_PAUSE, QueuePausing(mode=PauseMode.QUIESCE, reason="a wrong button"))
+        await admin.call(QUEUE_RESUME, Nothing())
+    second = await take_running(atlas)
+
+    codes = await refused(Conflict, atlas, crew, made.id)
+    with pytest.raises(Conflict):
+        await atlas.call(JOBS_COMPLETE, JobDone(job_id=made.id, attempt=first.attempt))
+    ended = await atlas.call(JOBS_COMPLETE, JobDone(job_id=made.id, attempt=second.attempt))
+
+    assert second.id == first.id == made.id
+    assert second.max_attempts - second.attempt == first.max_attempts - first.attempt
+    assert codes == {"not_owner"}
+    assert ended.status == "succeeded"

@@ -1,5 +1,7 @@
 """Pause the queue of a team, and let it go on."""
 
+import asyncio
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, Select, func, select, text, update
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
 
 RELEASED_AT_ONCE = 500
+# How long a claim that was begun may take, and how often it is looked whether all of them are over.
+CLAIM_SECONDS = 2.0
+LOOK_SECONDS = 0.02
+
+NEXT_TRANSACTION = "select pg_snapshot_xmax(pg_current_snapshot())::text as id"
+ALL_BEFORE_ENDED = "select pg_snapshot_xmin(pg_current_snapshot()) >= %(before)s::xid8 as ended"
 
 # Served by jobs_held_idx. All jobs of these agents are released: the given number, and the rest of the last one's.
 HOLDERS = text("""
@@ -42,16 +50,28 @@ HOLDERS = text("""
 async def pause_queue(repository: "PostgresRepository", asked: QueuePausing) -> QueuePaused:
     """The pause and the first jobs it releases are one transaction; the others follow in batches.
 
-    There is always one more look than there were jobs: a claim that began before the pause may end after it.
+    A claim that began before the pause may end after it: the last look is taken when all that ran then is over.
     """
     answer = await repository.in_one_transaction(QUEUE_PAUSE, _pause, asked)
+    if asked.mode is not PauseMode.QUIESCE:
+        return answer
+    await _older_claims_ended(repository)
     released = answer.released
-    while asked.mode is PauseMode.QUIESCE:
-        more = await repository.in_one_transaction(QUEUE_PAUSE, _release_rest, asked)
-        if not more.released:
-            break
-        released += more.released
+    while more := (await repository.in_one_transaction(QUEUE_PAUSE, _release_rest, asked)).released:
+        released += more
     return answer.model_copy(update={"released": released})
+
+
+async def _older_claims_ended(repository: "PostgresRepository") -> None:
+    """Or a little time: somebody else's transaction may stay open for hours, and a claim's does not."""
+    connections = repository.backend.connections
+    (began,) = await connections.rows(NEXT_TRANSACTION, {})
+    until = monotonic() + CLAIM_SECONDS
+    while monotonic() < until:
+        (over,) = await connections.rows(ALL_BEFORE_ENDED, {"before": began.id})
+        if over.ended:
+            return
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _pause(work: Work, asked: QueuePausing) -> QueuePaused:

@@ -17,15 +17,20 @@ from agent_console.domain.states import JobStatus
 # With the silence before it, and the time until that is noticed, a lost agent's job is another's in two minutes.
 RETRY_AFTER_SECONDS = 20
 RETRY_SPREAD = 0.1
+ATTEMPTS_MOST = 100
+"""As jobs_max_attempts_bounds has it; a job that was given back so often keeps its attempt."""
 
 # Served by jobs_held_idx; rows are locked in the order of their ids, so that two releases never wait for each
-# other in a circle. The first start is kept, as it is over every try.
+# other in a circle. The first start is kept, as it is over every try. The attempt moves on even where it costs
+# none, and the tries are one more then: the same agent may get the job again, and what it still does for the first
+# attempt is fenced off.
 RELEASE = text(f"""
     with held as (
         select id, status, attempt, claimed_by,
                case when cancel_requested_at is not null then 'cancelled'
                     when :costs_attempt and attempt >= max_attempts then 'dead_letter'
                     else 'queued' end as becomes,
+               :costs_attempt or max_attempts < {ATTEMPTS_MOST} as fenced,
                case when :costs_attempt then now() + interval '{RETRY_AFTER_SECONDS} seconds'
                     * (1 + {RETRY_SPREAD} * (2 * random() - 1)) end as again_at
           from jobs
@@ -40,7 +45,9 @@ RELEASE = text(f"""
            progress = case when h.becomes = 'queued' then null else j.progress end,
            claimed_by = null,
            lease_expires_at = null,
-           attempt = case when h.becomes = 'queued' and :costs_attempt then j.attempt + 1 else j.attempt end,
+           attempt = case when h.becomes = 'queued' and h.fenced then j.attempt + 1 else j.attempt end,
+           max_attempts = j.max_attempts
+                          + case when h.becomes = 'queued' and h.fenced and not :costs_attempt then 1 else 0 end,
            next_attempt_at = case when h.becomes = 'queued' then h.again_at end,
            look_at = case when h.becomes = 'queued' then coalesce(h.again_at, '-infinity') end,
            finished_at = case when h.becomes <> 'queued' then now() end,
