@@ -1,5 +1,7 @@
 """Claims that bring nothing say why; claims that ask for too much are refused, and the field is named."""
 
+from datetime import timedelta
+
 import pytest
 from pydantic import ValidationError
 
@@ -112,6 +114,22 @@ async def test_a_lease_longer_than_the_team_allows_is_refused(
 
     assert refused.value.details["fields"] == [{"field": "lease_seconds", "problem": f"must be at most {longest}"}]
     assert left == "queued"
+
+
+@pytest.mark.rule("R003-39")
+async def test_a_longest_lease_that_was_changed_counts_for_the_next_claim(crew: Crew) -> None:
+    atlas = await crew.agent("atlas")
+    await crew.enqueue()
+    with pytest.raises(Invalid):
+        await claim(atlas, lease_seconds=7200)
+
+    crew.fleet.execute(
+        "insert into settings (team_id, name, value) values (%s, 'lease_max_seconds', '7200')",
+        crew.fleet.team_id(),
+    )
+    job = await take(atlas, lease_seconds=7200)
+
+    assert job.lease_expires_at - job.assigned_at == timedelta(seconds=7200)
 
 
 OUTSIDE = [

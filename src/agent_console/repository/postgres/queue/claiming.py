@@ -97,7 +97,8 @@ class Claiming:
 
     async def take(self, finish: Finish | None = None) -> Taken:
         """One turn; again when what was known of the agent has changed meanwhile. What it finished stays."""
-        require_lease(self.wanted.lease_seconds, await self.queue.book.lease_max(self.acting.team_id), self.field)
+        lease = self.wanted.lease_seconds
+        require_lease(lease, await self.queue.book.lease_max(self.acting.team_id, lease), self.field)
         ended: Taken | None = None
         for _ in range(ASK_AGAIN):
             known = await self.queue.known.of(self.acting)

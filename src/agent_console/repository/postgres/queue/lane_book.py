@@ -25,6 +25,9 @@ BEFORE_ALL = (-1001, UUID(int=0))
 # Where a claim begins only matters when many entries of claimed jobs lie before the first waiting one, which a
 # snapshot held open somewhere keeps there. Until then every claim begins at the very front.
 WALKED_AT_MOST = 2_000
+# How old what is known of the team's settings may be, and how many different ways to ask are remembered.
+SETTINGS_SECONDS = 5.0
+WAYS_KEPT = 1_000
 
 # One probe of jobs_claim_order_idx for each lane, and how many entries the probes up to this one had to read:
 # the session's own count, which still holds what its last claims read, so it is taken before and after. Bound
@@ -86,7 +89,7 @@ class Page:
     fitting: dict[Routing, tuple[LaneId, ...]] = field(default_factory=dict)
     lease_max: int = LEASE_MAX_SECONDS.default
     crowded: bool = False
-    looked_at: float = 0.0
+    looked_at: float = float("-inf")
     due_at: float = 0.0
     looking: "asyncio.Task[None] | None" = None
 
@@ -97,6 +100,9 @@ class Page:
             found = tuple(
                 lane.id for lane in self.lanes.values() if lane.why_not(worker, NOBODY, routing.connectors) is None
             )
+            # An agent says itself which types it wants: what it says may not fill the memory.
+            if len(self.fitting) >= WAYS_KEPT:
+                self.fitting.clear()
             self.fitting[routing] = found
         return found
 
@@ -150,10 +156,10 @@ class LaneBook:
         page.looked_at = began
         page.due_at = monotonic() + max(LOOK_SECONDS, (monotonic() - began) / LOOK_SHARE)
 
-    async def lease_max(self, team_id: TeamId) -> int:
-        """The longest lease that anybody of the team may have, as it was last seen."""
+    async def lease_max(self, team_id: TeamId, wanted: int) -> int:
+        """The longest lease that anybody of the team may have. Nobody is refused by what was so before."""
         page = self.page(team_id)
-        if not page.looked_at:
+        if wanted > page.lease_max or monotonic() - page.looked_at > SETTINGS_SECONDS:
             await self.look(team_id)
         return page.lease_max
 

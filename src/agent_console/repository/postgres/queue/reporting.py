@@ -27,7 +27,7 @@ async def renew_lease(repository: "PostgresRepository", said: JobRenewal) -> Lea
     report = await _report(repository, JOBS_RENEW.name, said)
     queue = repository.backend.queue
     if said.lease_seconds is not None:
-        require_lease(said.lease_seconds, await queue.book.lease_max(report.acting.team_id))
+        require_lease(said.lease_seconds, await queue.book.lease_max(report.acting.team_id, said.lease_seconds))
     report.renews, report.lease = True, said.lease_seconds
     row = _accepted(said.job_id, await queue.held.report(report))
     return Lease(job_id=said.job_id, lease_expires_at=row.lease_expires_at, cancel_requested=row.cancelling)
