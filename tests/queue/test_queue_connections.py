@@ -63,3 +63,22 @@ async def test_who_waits_too_long_for_a_connection_is_told_and_the_next_is_serve
         assert len(await asyncio.gather(*held)) == AT_MOST
     assert await asked(backend) == 1
     await backend.close()
+
+
+async def test_one_connection_that_was_cut_is_the_last_mistake_of_a_restart(fleet: Fleet) -> None:
+    backend = Backend(fleet.working)
+    await asyncio.gather(*(asked(backend, 0.2) for _ in range(AT_MOST)))
+    fleet.execute(
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+        " where query like '%%pg_sleep%%' and pid <> pg_backend_pid()"
+    )
+
+    answers = [
+        answer
+        for _ in range(2 * AT_MOST)
+        for answer in await asyncio.gather(asked(backend), return_exceptions=True)
+    ]
+
+    assert isinstance(answers[0], DatabaseUnavailable)
+    assert answers[1:] == [1] * (2 * AT_MOST - 1)
+    await backend.close()

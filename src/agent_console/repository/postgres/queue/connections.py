@@ -75,7 +75,10 @@ class QueueConnections:
         connection = self._free.pop() if self._free else await self._connected()
         try:
             found = await (await connection.execute(statement, facts)).fetchall()
-        except BaseException:
+        except BaseException as error:
+            if connection.broken and not isinstance(error, asyncio.CancelledError):
+                # Whatever cut this one has cut the others that lie here: nobody has to find that out again.
+                await self._close_free()
             await connection.close()
             raise
         if self._closed:
@@ -94,5 +97,8 @@ class QueueConnections:
 
     async def close(self) -> None:
         self._closed = True
+        await self._close_free()
+
+    async def _close_free(self) -> None:
         while self._free:
             await self._free.pop().close()
