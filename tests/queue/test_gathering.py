@@ -217,3 +217,19 @@ async def test_a_crowd_is_shared_by_those_who_are_free_and_a_few_are_not() -> No
     assert await batches_of(6) == [6]
     assert await batches_of(8) == [8]
     assert await batches_of(32) == [16, 16]
+
+
+async def test_who_comes_when_the_program_has_stopped_is_refused_and_nothing_more_is_begun() -> None:
+    book = Book()
+    gathering = gatherer(book)
+    waiting = asyncio.gather(*(gathering.add("team", f"{n}", f"{n}") for n in range(200)), return_exceptions=True)
+    await asyncio.sleep(0)
+    await gathering.close()
+    begun = len(book.batches)
+
+    with pytest.raises(TimedOut):
+        await gathering.add("team", "late", "late")
+
+    assert all(isinstance(answer, str | TimedOut) for answer in await waiting)
+    assert any(isinstance(answer, TimedOut) for answer in await waiting)
+    assert len(book.batches) == begun

@@ -52,6 +52,10 @@ class _Line(Generic[Item, Answer]):
         return list(taken.values())
 
 
+def stopping() -> TimedOut:
+    return TimedOut("The program is stopping.", hint=LOOK_FIRST)
+
+
 class Gatherer(Generic[Group, Item, Answer]):
     """Hands whatever is waiting in a group to `do`, which gives one answer, or one refusal, for each item.
 
@@ -77,8 +81,11 @@ class Gatherer(Generic[Group, Item, Answer]):
         self._crowd = at_most if crowd is None else crowd
         self._busy = busy
         self._lines: defaultdict[Group, _Line[Item, Answer]] = defaultdict(_Line)
+        self._closed = False
 
     async def add(self, group: Group, key: Hashable, item: Item) -> Answer:
+        if self._closed:
+            raise stopping()
         line = self._lines[group]
         waiting = _Waiting[Item, Answer](item, key, asyncio.get_running_loop().create_future())
         line.waiting.append(waiting)
@@ -97,7 +104,7 @@ class Gatherer(Generic[Group, Item, Answer]):
         return min(self._at_most, -(-len(line.waiting) // shares))
 
     async def _work(self, group: Group, line: _Line[Item, Answer]) -> None:
-        while batch := line.take(self._share(line)):
+        while not self._closed and (batch := line.take(self._share(line))):
             line.in_hand += 1
             try:
                 await self._do_batch(group, batch)
@@ -107,7 +114,7 @@ class Gatherer(Generic[Group, Item, Answer]):
                     waiting.fail(error)
             except BaseException:
                 for waiting in (*batch, *line.waiting):
-                    waiting.fail(TimedOut("The program is stopping.", hint=LOOK_FIRST))
+                    waiting.fail(stopping())
                 raise
             finally:
                 line.in_hand -= 1
@@ -136,7 +143,11 @@ class Gatherer(Generic[Group, Item, Answer]):
                     waiting.answer.set_result(answer)
 
     async def close(self) -> None:
-        """What is being done may end; nobody new is taken."""
+        """What is being done may end; nobody new is taken, and who waits is told so."""
+        self._closed = True
+        for line in self._lines.values():
+            while line.waiting:
+                line.waiting.popleft().fail(stopping())
         workers = {worker for line in self._lines.values() for worker in line.workers}
         if not workers:
             return
