@@ -8,15 +8,17 @@ from dataclasses import replace
 import psycopg
 import pytest
 from psycopg.rows import TupleRow
+from sqlalchemy import text
 
 from agent_console.domain.agents import OFFLINE_AFTER_SECONDS, AgentAsked
+from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import AgentId, SessionId, TeamId, UserId
 from agent_console.domain.presence import HEARTBEAT_SECONDS
 from agent_console.domain.records import Nothing
 from agent_console.domain.states import Lifecycle, Presence
 from agent_console.repository.operations import AGENTS_GET, POOL_STATUS
 from agent_console.repository.postgres.duties import silence as duty_silence
-from agent_console.repository.postgres.duties.declared import in_turn
+from agent_console.repository.postgres.duties.declared import for_each_team, in_turn
 from agent_console.repository.postgres.duties.queue import TEND_JOBS
 from agent_console.repository.postgres.duties.rest import LET_REST
 from agent_console.repository.postgres.duties.rounds import duties_done
@@ -224,6 +226,25 @@ async def test_the_silent_agents_of_every_team_are_noticed(backend: Backend, fle
 
     assert noticed == 8
     assert fleet.one("select presence from agent_runtime where agent_id = %s", agent) == "offline"
+
+
+async def test_what_fails_for_one_team_is_told_when_the_others_had_their_turn(
+    backend: Backend, fleet: Fleet
+) -> None:
+    teams = sorted([fleet.team_id(), fleet.add_team("other")])
+    tended: list[TeamId] = []
+
+    async def step(backend: Backend, team_id: TeamId) -> int | None:
+        async with in_turn(backend, "silence") as connection:
+            assert connection is not None
+            await connection.execute(text("select 1 / cast(:one as integer)"), {"one": int(team_id != teams[0])})
+        tended.append(team_id)
+        return 0
+
+    with pytest.raises(ConsoleError):
+        await for_each_team(backend, text("select id as team_id from teams order by id"), step, 10)
+
+    assert tended == teams[1:]
 
 
 def looked_at(connection: psycopg.Connection[TupleRow], team_id: TeamId) -> tuple[int, int]:

@@ -4,12 +4,14 @@ Whoever writes an act waits for nobody; the seal follows within a second. One pr
 acts, in the order of their transactions, and the database itself refuses a second chain beside the first.
 """
 
+from collections.abc import AsyncIterator
+
 from sqlalchemy import text
 
 from agent_console.domain.duties import SEALS
 from agent_console.domain.ids import TeamId
 from agent_console.repository.port import Topic
-from agent_console.repository.postgres.duties.declared import Duty, in_turn
+from agent_console.repository.postgres.duties.declared import Duty, each_by_itself, in_turn
 from agent_console.repository.postgres.repository import Backend
 
 BATCH = 5_000
@@ -33,32 +35,21 @@ SEAL = text("select seal_audit(:team_id, :at_most)")
 
 
 async def seal_acts(backend: Backend) -> int | None:
-    sealed = 0
-    for team_id in await backend.database.within_time(_teams(backend)):
-        of_team = await _seal_team(backend, team_id)
-        if of_team is None:
-            return sealed or None
-        if of_team:
-            backend.announcer.announce(team_id, Topic.AUDIT, team_id)
-        sealed += of_team
-    return sealed
+    async def batches(team_id: TeamId) -> AsyncIterator[int | None]:
+        for _ in range(BATCHES_IN_A_ROUND):
+            sealed = await backend.database.within_time(_seal(backend, team_id))
+            if sealed:
+                backend.announcer.announce(team_id, Topic.AUDIT, team_id)
+            yield sealed
+            if sealed is None or sealed < BATCH:
+                break
+
+    return await each_by_itself(await backend.database.within_time(_teams(backend)), batches)
 
 
 async def _teams(backend: Backend) -> list[TeamId]:
     async with backend.database.reading() as connection:
         return [TeamId.of(row.id) for row in await connection.execute(TEAMS_TO_SEAL)]
-
-
-async def _seal_team(backend: Backend, team_id: TeamId) -> int | None:
-    sealed = 0
-    for _ in range(BATCHES_IN_A_ROUND):
-        batch = await backend.database.within_time(_seal(backend, team_id))
-        if batch is None:
-            return sealed or None
-        sealed += batch
-        if batch < BATCH:
-            break
-    return sealed
 
 
 async def _seal(backend: Backend, team_id: TeamId) -> int | None:

@@ -8,6 +8,7 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.domain.duties import DutyRule
+from agent_console.domain.errors import ConsoleError, DatabaseUnavailable, SchemaMismatch
 from agent_console.domain.ids import Id, TeamId
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.repository import Backend
@@ -52,15 +53,37 @@ async def for_each_team(
     batch: int,
 ) -> int | None:
     """Do the step for every team that has something due, again while it finds a whole batch."""
-    rows = 0
-    for team_id in await backend.database.within_time(_due(backend, teams)):
+
+    async def batches(team_id: TeamId) -> AsyncIterator[int | None]:
         full = True
         while full:
             done = await backend.database.within_time(step(backend, team_id))
-            if done is None:
-                return rows or None
-            rows += done
+            yield done
             full = done == batch
+
+    return await each_by_itself(await backend.database.within_time(_due(backend, teams)), batches)
+
+
+async def each_by_itself(
+    teams: Iterable[TeamId], batches: Callable[[TeamId], AsyncIterator[int | None]]
+) -> int | None:
+    """How many rows that were, or none when another process is at it.
+
+    What fails for one team is told when all others had their turn; without a database there is none.
+    """
+    rows, failed = 0, None
+    for team_id in teams:
+        try:
+            async for done in batches(team_id):
+                if done is None:
+                    return rows or None
+                rows += done
+        except (DatabaseUnavailable, SchemaMismatch):
+            raise
+        except ConsoleError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
     return rows
 
 

@@ -1,9 +1,14 @@
 """The duties of the queue: let time do its work on the jobs, and keep the counts."""
 
+from time import monotonic
+
 from agent_console.domain.duties import COUNTS, HISTORY, JOBS
+from agent_console.domain.errors import TimedOut
 from agent_console.repository.postgres.duties.declared import Duty
 from agent_console.repository.postgres.repository import Backend
 
+# Who has fallen behind catches up, but a round ends in time for the next.
+PRUNING_SECONDS = 30.0
 BATCH = 500
 FOLDED_AT_ONCE = 5_000
 
@@ -20,7 +25,6 @@ PRUNE = """
       from (select pg_try_advisory_xact_lock(hashtext('agent_console.duties'), hashtext('history')) as mine) as l
      where l.mine
 """
-PRUNED_IN_A_ROUND = 20
 # Rows that were committed late have numbers that were passed already: every so often all are looked at.
 FROM_THE_START_EVERY = 10
 
@@ -48,14 +52,20 @@ async def keep_counts(backend: Backend) -> int | None:
 
 
 async def prune_jobs(backend: Backend) -> int | None:
-    """A part at a time: the rest is for the next round, so that nobody waits for a long deletion."""
-    pruned = 0
-    for _ in range(PRUNED_IN_A_ROUND):
-        mine = await backend.queue.connections.rows(PRUNE, {"at_most": BATCH})
+    """A part at a time, and smaller ones where jobs have so long a story that a part does not go in time."""
+    pruned, at_most, until = 0, BATCH, monotonic() + PRUNING_SECONDS
+    while monotonic() < until:
+        try:
+            mine = await backend.queue.connections.rows(PRUNE, {"at_most": at_most})
+        except TimedOut:
+            if at_most == 1:
+                raise
+            at_most = max(1, at_most // 8)
+            continue
         if not mine:
             return pruned or None
         pruned += mine[0].pruned
-        if mine[0].pruned < BATCH:
+        if mine[0].pruned < at_most:
             break
     return pruned
 
