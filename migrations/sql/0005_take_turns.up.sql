@@ -140,12 +140,13 @@ begin
                      order by o.id) as d
              where j.team_id = p_team and j.id = d.job_id
                and j.agent_id = d.agent_id and j.attempt = d.attempt and j.finished_at is null
-               -- Said so that no partial index of running jobs is taken, whose dead entries would be walked.
-               and case d.outcome
+               -- What was decided above is of the row as it was before the lock. Said so that no partial index of
+               -- running jobs is taken, whose dead entries would be walked.
+               and case when j.status = d.was then case d.outcome
                    when 'succeeded' then j.status = 'running'
                         and (coalesce(d.apart, false) or (not j.signed and j.collection_id is null))
-                   when 'cancelled' then j.cancel_requested_at is not null
-                   else (j.cancel_requested_at is not null) = (d.becomes = 'cancelled') end
+                   when 'cancelled' then j.cancel_requested_at is not null and d.becomes = 'cancelled'
+                   else (j.cancel_requested_at is not null) = (d.becomes = 'cancelled') end end
          returning d.n, j.id, j.lane_id, d.was, d.becomes, d.claimed_by, d.attempt, d.summary, d.error, d.result,
                    d.signature
             ), told as (

@@ -169,6 +169,6 @@ def _scheduled_of(work: Work, job: Row[Any]) -> Any:
 
 
 async def _place_is_taken(work: Work, job: Row[Any]) -> bool:
-    """jobs_scheduled_uq leaves a tool of a collection one place, whatever the type; without a tool there is none."""
+    """jobs_scheduled_uq leaves a tool of a collection one place, whatever the type; no tool, no place."""
     place = _scheduled_of(work, job) if job.tool is None else _place_of(work, job)
     return (await work.connection.execute(select(jobs.c.id).where(place).limit(1))).first() is not None

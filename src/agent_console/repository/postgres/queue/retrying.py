@@ -104,7 +104,8 @@ class Retry:
     async def sort(self, work: Work, rows: Sequence[JobRow]) -> Sorted:
         found = Sorted()
         retries = await _retries_of(work, [row.id for row in rows])
-        places = await _places(work, rows)
+        # Only of those that may be retried: their jobs have ended, and nobody who works on one waits for them.
+        places = await _places(work, [row for row in rows if JobStatus(row.status) in RETRYABLE])
         for row in rows:
             if JobStatus(row.status) not in RETRYABLE:
                 found.refuse(row, _wrong_state(row))
@@ -175,7 +176,7 @@ async def _places(work: Work, rows: Sequence[JobRow]) -> Places:
 
 
 async def _living(work: Work, table: Table, ids: Many[Id | None], *names: str) -> dict[Id, Any]:
-    """By primary key; shared, so that nobody deletes one before the jobs refer to it."""
+    """By primary key; shared, so that nobody deletes one before the jobs refer to it; an agent works on."""
     named = sorted(id for id in ids if id is not None)
     if not named:
         return {}
@@ -183,7 +184,7 @@ async def _living(work: Work, table: Table, ids: Many[Id | None], *names: str) -
         select(table.c.id, *(table.c[name] for name in names))
         .where(table.c.team_id == work.caller.team_id, table.c.id.in_(named), table.c.deleted_at.is_(None))
         .order_by(table.c.id)
-        .with_for_update(read=True)
+        .with_for_update(read=True, key_share=table is agents)
     )
     return {row.id: row for row in await work.connection.execute(wanted)}
 

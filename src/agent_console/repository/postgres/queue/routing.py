@@ -15,18 +15,22 @@ from agent_console.repository.postgres.work import Work
 
 
 async def routes_of(work: Work, jobs: Sequence[NewJob]) -> list[Route]:
-    """Most of many jobs go the same few ways: each is looked up once."""
-    known: dict[tuple[object, ...], Route] = {}
-    routes = []
-    for job in jobs:
-        way = (
-            *(job.bound_agent_id, job.collection_id, job.connector_id),
-            *(job.required_capabilities, job.type, job.repository),
-        )
-        if way not in known:
-            known[way] = await routed(work, job)
-        routes.append(known[way])
-    return routes
+    """Most of many jobs go the same few ways: each is looked up once.
+
+    In one order: two who bring the same new lanes would else wait for each other's.
+    """
+    ways = [_way(job) for job in jobs]
+    first = dict(zip(reversed(ways), reversed(jobs), strict=True))
+    known = {way: await routed(work, first[way]) for way in sorted(first, key=repr)}
+    return [known[way] for way in ways]
+
+
+def _way(job: NewJob) -> tuple[object, ...]:
+    """All that decides where a job goes."""
+    return (
+        *(job.bound_agent_id, job.collection_id, job.connector_id),
+        *(job.required_capabilities, job.type, job.repository),
+    )
 
 
 async def routed(work: Work, new: NewJob) -> Route:
