@@ -4,16 +4,21 @@ Roles belong to the whole cluster and several databases may share them, so they 
 never dropped; what each may do is granted table by table in the migrations.
 """
 
+from psycopg import errors as pg
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import DataError, ProgrammingError
 
+from agent_console.database.address import why
 from agent_console.domain.errors import DatabaseUnavailable
 
 OWNER = "agent_console_owner"
 APP = "agent_console_app"
 MAINTENANCE = "agent_console_maintenance"
 READ_ONLY = "agent_console_readonly"
+
+# From PostgreSQL 16 on, whoever makes a role is a member of it who may grant it, but not yet work as it.
+MAY_WORK_AS = "case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end"
 
 MAKE_ROLES = f"""
 do $$
@@ -38,7 +43,7 @@ begin
         end if;
     exception when insufficient_privilege then null;
     end;
-    if not pg_has_role(current_user, '{OWNER}', 'member') then
+    if not pg_has_role(current_user, '{OWNER}', {MAY_WORK_AS}) then
         execute format('grant {OWNER} to %I', current_user);
     end if;
 end
@@ -47,10 +52,10 @@ $$;
 
 ALLOW_OWNER = f"grant usage, create on schema public to {OWNER}"
 ALLOW_REST = f"grant usage on schema public to {APP}, {MAINTENANCE}, {READ_ONLY}"
-OWNER_IS_READY = text(
-    "select pg_has_role(current_user, oid, 'member') and has_schema_privilege(oid, 'public', 'create')"
-    " from pg_roles where rolname = :owner"
-)
+OWNER_IS_READY = text(f"""
+    select pg_has_role(current_user, oid, {MAY_WORK_AS}) and has_schema_privilege(oid, 'public', 'create')
+      from pg_roles where rolname = :owner
+""")  # noqa: S608
 
 
 def with_role(dsn: str, role: str) -> str:
@@ -77,5 +82,15 @@ def ensure_roles(connection: Connection) -> None:
 
 
 def become_owner(connection: Connection) -> None:
-    connection.execute(text(f"set role {OWNER}"))
+    try:
+        connection.execute(text(f"set role {OWNER}"))
+    except (DataError, ProgrammingError) as error:
+        connection.rollback()
+        hint = "Run: agent-console db migrate"
+        if isinstance(error.orig, pg.InsufficientPrivilege):
+            user = connection.scalar(text("select quote_ident(current_user)"))
+            hint = f"Have an administrator of the database run: grant {OWNER} to {user}"
+        raise DatabaseUnavailable(
+            f"This database user may not work as {OWNER}: {why(error)}.", hint=hint
+        ) from error
     connection.commit()
