@@ -30,6 +30,7 @@ from tests.support.serving import serving
 from tests.tui_console.stage import (
     ADMIN,
     fixed_clock,
+    has_detail,
     header_text,
     list_of,
     loaded,
@@ -190,6 +191,23 @@ async def test_one_goes_from_a_database_to_a_server_and_back_and_takes_nothing_a
         assert "only-in-staging" in types_of(app)
         assert not app.header_facts.production
         assert drafts_of(app.link).of(thread).text == "half a sentence"
+
+
+async def test_one_can_go_from_screens_that_lie_one_over_another(config: dict[str, object]) -> None:
+    """The lower one comes to light for a moment, when there is no pane any more that a way could begin at."""
+    app = console_on(config)
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        await press(pilot, "3", "f", "f", "enter")
+        await until(lambda: app.detail is not None and has_detail(app), "a job")
+        await press(pilot, "A")
+        await until(lambda: len(app.stacked) == 2 and has_detail(app), "its agent")
+
+        await go_to(app, pilot, "production")
+        await has_jobs(app, pilot)
+
+        assert "only-in-production" in types_of(app)
+        assert len(app.screen_stack) == 1
 
 
 async def test_one_can_go_from_where_nobody_ever_says_a_word(config: dict[str, object]) -> None:

@@ -68,6 +68,9 @@ class Going(Switching):
 
     @property
     def crumbs(self) -> tuple[str, ...]:
+        """None between two places: a screen that comes to light while the old one is left asks too."""
+        if not self._panes:
+            return ()
         return (*self._ways.crumbs, self.pane.crumb, *(screen.crumb for screen in self.stacked))
 
     def _step(self) -> None:
@@ -144,6 +147,8 @@ class Going(Switching):
 
     @on(BackWanted)
     def _go_back(self, message: BackWanted) -> None:
+        if not self._panes:
+            return
         if (way := self._ways.back_from(self.pane.pane_name)) is None:
             self.action_pane(message.belongs_to)
             return
