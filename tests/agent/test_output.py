@@ -3,11 +3,13 @@
 import sys
 
 import pytest
+from pydantic import JsonValue
 
 from agent_console.agent import JobContext
 from agent_console.agent.hiding import MOST_LINES, HiddenSecrets
 from agent_console.agent.lines import LINE_BYTES, Lines
 from agent_console.agent.said import Words, said_in
+from agent_console.server.allowed import BODY_DEPTH
 from tests.agent.stage import Stage, until
 
 PEM = ("-----BEGIN RSA PRIVATE KEY-----", "MIIEpAIBAAKCAQEA7", "q83vEjRWeJA=", "-----END RSA PRIVATE KEY-----")
@@ -86,6 +88,43 @@ async def test_many_lines_go_in_few_calls(stage: Stage) -> None:
     # Every call is one statement, and every statement one moment.
     calls = "select count(distinct created_at) from job_events where job_id = %s and message ~ '^[0-9]+$'"
     assert int(str(stage.fleet.one(calls, job_id))) < 40
+
+
+async def test_a_line_that_costs_more_than_a_call_goes_alone_and_nothing_stands_still(stage: Stage) -> None:
+    job_id = await stage.enqueue()
+
+    async def talks(job: JobContext) -> None:
+        job.event("before")
+        job.event("large", payload={"sizes": [1] * 60_000})
+        job.event("after")
+
+    async with stage.working(talks):
+        became = await stage.ended(job_id)
+
+    assert (became, [words for _, words in stage.lines(job_id)]) == ("succeeded", ["before", "large", "after"])
+    length = "select jsonb_array_length(payload->'sizes') from job_events where job_id = %s and message = 'large'"
+    assert stage.fleet.one(length, job_id) == 60_000
+
+
+async def test_a_line_that_the_server_refuses_costs_none_of_its_neighbours(stage: Stage) -> None:
+    job_id = await stage.enqueue()
+    deep: JsonValue = "the bottom"
+    for _ in range(BODY_DEPTH):
+        deep = [deep]
+
+    async def talks(job: JobContext) -> None:
+        for number in range(5):
+            job.event(f"{number}", payload={"deep": deep} if number == 3 else None)
+
+    async with stage.working(talks):
+        became = await stage.ended(job_id)
+
+    refused = f"A line was refused here: The body is nested more than {BODY_DEPTH} levels deep."
+    told = [(level, str(words)[: len(refused)]) for level, words in stage.lines(job_id)]
+    assert (became, told) == (
+        "succeeded",
+        [("info", "0"), ("info", "1"), ("info", "2"), ("warn", refused), ("info", "4")],
+    )
 
 
 async def test_whoever_wants_no_output_told_still_hears_of_progress_and_results(stage: Stage) -> None:

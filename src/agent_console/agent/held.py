@@ -7,14 +7,28 @@ from typing import TypeVar
 
 from agent_console.agent.line import Line
 from agent_console.agent.pace import Pace
-from agent_console.domain.errors import Conflict, ConsoleError, NotFound
+from agent_console.agent.storable import shortened
+from agent_console.domain.errors import BadRequest, Conflict, ConsoleError, Invalid, NotFound, TooLarge
 from agent_console.domain.ids import JobId
-from agent_console.domain.working import Assignment, EventLine, JobLines, JobProgress, JobRenewal, Lease, Reported
+from agent_console.domain.kinds import EventLevel
+from agent_console.domain.working import (
+    TEXT_LENGTH,
+    Assignment,
+    EventLine,
+    JobLines,
+    JobProgress,
+    JobRenewal,
+    Lease,
+    Reported,
+)
 from agent_console.repository.operations import Operation
 from agent_console.repository.operations.declared import Asked
 from agent_console.repository.operations.working import JOBS_LOG, JOBS_PROGRESS, JOBS_RENEW
 
 log = logging.getLogger("agent_console.agent")
+
+# What was said is at fault, not whoever said it: said otherwise, it can be taken.
+UNTAKEN = (Invalid, TooLarge, BadRequest)
 
 Heard = TypeVar("Heard", Lease, Reported)
 
@@ -64,15 +78,27 @@ class HeldJob:
             await self._tell(JOBS_RENEW, JobRenewal(job_id=self.id, attempt=self.attempt))
 
     async def log_lines(self, events: tuple[EventLine, ...]) -> None:
-        await self._tell(JOBS_LOG, JobLines(job_id=self.id, attempt=self.attempt, events=events))
+        """One that the server can't take costs none of the others, and a line in its place tells why."""
+        refusal = await self._tell(JOBS_LOG, self._lines(events))
+        if not isinstance(refusal, UNTAKEN):
+            return
+        if half := len(events) // 2:
+            await self.log_lines(events[:half])
+            await self.log_lines(events[half:])
+        else:
+            words = shortened(f"A line was refused here: {refusal}", TEXT_LENGTH)
+            await self._tell(JOBS_LOG, self._lines((EventLine(level=EventLevel.WARN, message=words),)))
+
+    def _lines(self, events: tuple[EventLine, ...]) -> JobLines:
+        return JobLines(job_id=self.id, attempt=self.attempt, events=events)
 
     async def say_progress(self, progress: JobProgress) -> None:
         await self._tell(JOBS_PROGRESS, progress)
 
-    async def _tell(self, operation: Operation[Asked, Heard], request: Asked) -> None:
-        """Nothing is told of a lost job; what the server can't take is left out, and the work goes on."""
+    async def _tell(self, operation: Operation[Asked, Heard], request: Asked) -> ConsoleError | None:
+        """Nothing is told of a lost job. What the server refuses is the answer, and the work goes on."""
         if self.is_lost:
-            return
+            return None
         try:
             answer = await self.line.insist(operation, lambda: request)
         except (Conflict, NotFound) as refusal:
@@ -82,6 +108,8 @@ class HeldJob:
                 self.ask_to_stop(Stop.LOST)
         except ConsoleError as refusal:
             log.warning("%s of %s was refused: %s", operation.name, self.id, refusal)
+            return refusal
         else:
             if answer.cancel_requested:
                 self.ask_to_stop(Stop.CANCELLED)
+        return None

@@ -1,6 +1,7 @@
 """What a job says while it runs, on its way to the server: in batches, bounded, and never waited for."""
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -33,7 +34,8 @@ class JobOutput:
     def __init__(self, held: HeldJob, *, buffer_bytes: int = BUFFER_BYTES) -> None:
         self._held = held
         self._buffer_bytes = buffer_bytes
-        self._waiting: deque[EventLine] = deque()
+        self._waiting: deque[tuple[EventLine, int]] = deque()
+        """Each with its cost."""
         self._waiting_bytes = 0
         self._left_out = 0
         self._progress: JobProgress | None = None
@@ -68,8 +70,9 @@ class JobOutput:
         self._sending.cancel()
 
     def _put(self, line: EventLine) -> None:
-        self._waiting.append(line)
-        self._waiting_bytes += _cost(line)
+        cost = _cost(line)
+        self._waiting.append((line, cost))
+        self._waiting_bytes += cost
         self._something.set()
         if self._waiting_bytes >= BATCH_BYTES:
             self._enough.set()
@@ -103,27 +106,27 @@ class JobOutput:
         return bool(self._waiting) or self._progress is not None
 
     def _batch(self) -> tuple[EventLine, ...]:
-        """The oldest lines, as many as go into one call; they stay in the buffer until they have been taken."""
-        return tuple(islice(self._first_lines(), EVENTS_PER_CALL))
-
-    def _first_lines(self) -> Iterator[EventLine]:
-        cost = 0
-        for line in self._waiting:
-            cost += _cost(line)
-            if cost > CALL_BYTES:
-                return
-            yield line
+        """The oldest line, whatever it costs, and as many more as go into one call with it; they stay in the buffer
+        until they have been taken."""
+        batch: list[EventLine] = []
+        left = CALL_BYTES
+        for line, cost in islice(self._waiting, EVENTS_PER_CALL):
+            left -= cost
+            if batch and left < 0:
+                break
+            batch.append(line)
+        return tuple(batch)
 
     def _forget(self, batch: tuple[EventLine, ...]) -> None:
-        for line in batch:
-            self._waiting.popleft()
-            self._waiting_bytes -= _cost(line)
+        for _ in batch:
+            _, cost = self._waiting.popleft()
+            self._waiting_bytes -= cost
         if self._waiting_bytes < BATCH_BYTES and not self._closing:
             self._enough.clear()
 
 
 def _cost(line: EventLine) -> int:
-    payload = 0 if line.payload is None else len(str(line.payload))
+    payload = 0 if line.payload is None else len(json.dumps(line.payload))
     return len(line.message) + payload + LINE_COST
 
 
