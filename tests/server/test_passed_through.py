@@ -197,6 +197,16 @@ async def test_a_wrong_report_is_refused_as_ever_and_changes_nothing(
     assert fleet.one("select status from jobs where claimed_by = 'atlas'") == "running"
 
 
+async def test_a_body_of_two_kinds_is_of_none(
+    agent: httpx.AsyncClient, held: str, replies: list[tuple[str, int | None]]
+) -> None:
+    kinds = [("Content-Type", "text/plain"), ("Content-Type", "application/json")]
+
+    refused = await agent.post(f"{held}/complete", content='{"attempt": 1}', headers=kinds)
+
+    assert (refused.status_code, replies) == (422, [])
+
+
 async def test_a_key_that_was_revoked_meanwhile_is_told_so(
     agent: httpx.AsyncClient, held: str, fleet: Fleet, replies: list[tuple[str, int | None]]
 ) -> None:

@@ -20,7 +20,7 @@ _IN_SCOPE = "agent_console.arrival"
 
 @dataclass(frozen=True)
 class Arrival:
-    """One request. `word` is what it claims as its credential, and nobody has proved it."""
+    """One request. `word` is what it claims as its credential: nobody has proved it, and nobody reads it elsewhere."""
 
     request_id: str
     client: str | None
@@ -29,17 +29,17 @@ class Arrival:
     @classmethod
     def of(cls, scope: Scope, proxies: TrustedProxies) -> Self:
         """Read the headers once; from here on the scope carries what they said."""
-        request_id, word, forwarded = b"", None, []
+        request_id, said, forwarded = b"", [], []
         for name, value in scope["headers"]:
             if name == b"authorization":
-                word = value.decode("latin-1").partition(" ")[2].strip() or None
+                said.append(value.decode("latin-1"))
             elif name == b"x-request-id":
                 request_id = value
             elif name == b"x-forwarded-for":
                 forwarded.append(value.decode("latin-1"))
         kept = request_id.decode() if _KEPT.fullmatch(request_id) else secrets.token_hex(16)
         peer = scope["client"][0] if scope.get("client") else None
-        arrival = cls(kept, proxies.client_of(peer, forwarded), word)
+        arrival = cls(kept, proxies.client_of(peer, forwarded), _word_of(said))
         scope[_IN_SCOPE] = arrival
         return arrival
 
@@ -66,6 +66,12 @@ class Arrival:
             return Secret.parse(self.word).shown_prefix
         except Unauthorized:
             return "not a key"
+
+
+def _word_of(said: list[str]) -> str | None:
+    """Several are none: whoever stands before us may have looked at another one than we would."""
+    scheme, _, word = said[0].partition(" ") if len(said) == 1 else ("", "", "")
+    return word.strip() or None if scheme.lower() == "bearer" else None
 
 
 def arrival_of(scope: Scope) -> Arrival:

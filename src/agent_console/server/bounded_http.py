@@ -38,6 +38,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._look()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """What comes after the body is none: who read the head has gone on without it."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         self._in_head, self._in_body, self._head_bytes = False, True, 0
         super().on_headers_complete()

@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ValidationError
 from sqlalchemy.ext.asyncio import AsyncConnection
+from starlette.requests import HTTPConnection
 
 from agent_console.domain.audit import Place
 from agent_console.domain.errors import Unauthorized
@@ -26,7 +27,16 @@ from agent_console.server.client_address import read_address
 
 PROGRAM_LENGTH = 200
 
-bearer = HTTPBearer(
+
+class _Credential(HTTPBearer):
+    """FastAPI's own would read the header once more, and perhaps another one."""
+
+    async def __call__(self, request: HTTPConnection) -> HTTPAuthorizationCredentials | None:
+        word = arrival_of(request.scope).word
+        return None if word is None else HTTPAuthorizationCredentials(scheme=self.model.scheme, credentials=word)
+
+
+bearer = _Credential(
     auto_error=False,
     scheme_name="key",
     description="opt_key_… of a person, agt_key_… of an agent or wkt_key_… of a worker, as shown when minted",
@@ -95,7 +105,7 @@ async def repository_for(
 ) -> AsyncIterator[PostgresRepository]:
     """The caller's own view of the database. To bring no credential is no attempt at one."""
     if credential is None:
-        raise Unauthorized("This needs a credential.", hint="Send the header: Authorization: Bearer opt_key_…")
+        raise Unauthorized("This needs a credential.", hint="Send one header: Authorization: Bearer opt_key_…")
     backend: Backend = request.app.state.backend
     async with counted(request, counting, credential.credentials):
         place = place_of(request)

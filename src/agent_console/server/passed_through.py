@@ -96,7 +96,7 @@ class PassedThrough:
             return
         way, match = found
         body, receive = (b"", receive) if way.operation.verb is Verb.GET else await _kept(receive)
-        asked = way.asked(match.groupdict(), _values(scope, way, body)) if _brings_key(scope) else None
+        asked = way.asked(match.groupdict(), _values(scope, way, body)) if arrival_of(scope).word else None
         reply = None if asked is None else await self._reply(scope, way, asked)
         if reply is None:
             await self.app(scope, receive, send)
@@ -123,17 +123,13 @@ def _identify(scope: Scope, secret: Secret) -> Identify:
     return by_token(secret, place_of(Asking(scope)) if isinstance(secret.owner, OperatorTokenId) else NOWHERE)
 
 
-def _brings_key(scope: Scope) -> bool:
-    return any(name == b"authorization" and word[:7].lower() == b"bearer " for name, word in scope["headers"])
-
-
 def _values(scope: Scope, way: ShortWay, body: bytes) -> Values | None:
     """What does not stand in the path; None when it can't be told."""
     query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     if way.operation.verb is Verb.GET:
         return dict(query) if len(dict(query)) == len(query) else None
-    is_json = any(name == b"content-type" and kind == b"application/json" for name, kind in scope["headers"])
-    if query or not is_json:
+    kinds = [kind for name, kind in scope["headers"] if name == b"content-type"]
+    if query or kinds != [b"application/json"]:
         return None
     try:
         values = from_json(body, allow_inf_nan=False)
