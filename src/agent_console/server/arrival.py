@@ -20,7 +20,7 @@ _IN_SCOPE = "agent_console.arrival"
 
 @dataclass(frozen=True)
 class Arrival:
-    """One request. `word` is what it claims as its credential: nobody has proved it, and nobody reads it elsewhere."""
+    """One request. `word` is what it claims as its credential; nobody has proved it, and it is read here only."""
 
     request_id: str
     client: str | None
