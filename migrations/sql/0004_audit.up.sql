@@ -121,7 +121,7 @@ return sha256(record_send(row(
        from (select jsonb_object_keys(metadata) as name) as names)
 )));
 
--- Writes an act into the trail from inside the database, in one statement with what it tells of: the same row that postgres/audit.py writes.
+-- Writes an act into the trail from inside the database, in one statement with what it tells of: the same row that postgres/audit/writing.py writes.
 create function append_audit(
     team_id uuid, actor_type text, actor_user_id uuid, actor_agent_id uuid, actor_label text, action text,
     resource_type text, resource_id text, metadata jsonb default '{}', thread_id uuid default null,
@@ -200,6 +200,8 @@ begin
         select a.id, a.created_at, a.seq, a.xid, a.event_hash
           from audit_log a
          where a.team_id = team and (a.xid, a.seq) > (head.audit_xid, head.audit_seq) and a.seq > head.since_seq
+           -- One put in under the id of a sealed act has no place in the chain; a proof names it.
+           and not exists (select from audit_seals s where s.team_id = team and s.audit_id = a.id)
            and (elsewhere or a.xid < pg_snapshot_xmin(pg_current_snapshot()))
          order by a.xid, a.seq
          limit at_most

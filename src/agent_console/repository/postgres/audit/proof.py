@@ -135,6 +135,7 @@ async def _went_on(work: Work, after: str, start: Link) -> Link:
 
 async def _between(begun: _Begun, stretch: Stretch, work: Work, asked: Verification) -> Verified:
     if stretch.broken:
+        await _require_kept(work, stretch.last)
         damage = await damage_after(work.connection, begun.team_id, stretch.last)
         if damage is None:
             raise Conflict(
@@ -144,6 +145,13 @@ async def _between(begun: _Begun, stretch: Stretch, work: Work, asked: Verificat
     since = begun.end.since_seq
     damage = await inserted_between(work.connection, begun.team_id, begun.first, stretch.last, stretch.acts, since)
     return _answer(begun, stretch.last, damage)
+
+
+async def _require_kept(work: Work, last: Link) -> None:
+    """Retention may have taken the next links since the proof began: then nothing is wrong with them."""
+    cut = (await work.connection.execute(CUT_OFF, {"team_id": work.caller.team_id})).first()
+    if cut is not None and cut.last_position > last.position:
+        raise Conflict("What lies here was dropped while it was proved.", hint="Verify from the beginning.")
 
 
 async def _at_the_end(begun: _Begun, stretch: Stretch, work: Work, asked: Verification) -> Verified:
