@@ -276,7 +276,7 @@ async def test_the_last_person_who_may_share_stays_unless_an_administrator_says_
 async def test_an_archived_thread_is_read_but_not_written(open_repository: OpenRepository, fleet: Fleet) -> None:
     thread_id, still_open = add_thread(fleet), add_thread(fleet)
     let_in(fleet, thread_id, VIEWER)
-    vera = let_in(fleet, still_open, VIEWER)
+    let_in(fleet, still_open, VIEWER)
     say(fleet, thread_id)
     owner, viewer, admin = [await open_repository(who) for who in (OPERATOR, VIEWER, ADMIN)]
     asked = ThreadAsked(thread_id=thread_id)
@@ -289,8 +289,8 @@ async def test_an_archived_thread_is_read_but_not_written(open_repository: OpenR
     writing: tuple[tuple[AnyOperation, Request], ...] = (
         (MESSAGES_POST, NewMessage(thread_id=thread_id, content="one more")),
         (THREADS_UPDATE, ThreadChange(thread_id=thread_id, title="x")),
+        (THREADS_UPDATE, ThreadChange(thread_id=thread_id, visibility=Visibility.SHARED)),
         (THREADS_GRANT, NewParticipant(thread_id=thread_id, agent_id=fleet.agent_id("atlas"))),
-        (THREADS_REVOKE, ParticipantAsked(thread_id=thread_id, participant_id=vera)),
     )
     for operation, request in writing:
         with pytest.raises(Conflict, match="archived"):
@@ -304,6 +304,28 @@ async def test_an_archived_thread_is_read_but_not_written(open_repository: OpenR
         assert await listed(somebody, archived=Archived.ONLY) == [thread_id]
         assert await listed(somebody, archived=Archived.YES) == [still_open, thread_id]
     assert told(fleet, thread_id) == [("thread.archive", "thread", {"withdrawn_approvals": 0})]
+
+
+@pytest.mark.rule("R002-19")
+async def test_an_archived_thread_can_still_be_closed_to_somebody(
+    open_repository: OpenRepository, fleet: Fleet
+) -> None:
+    thread_id = add_thread(fleet, visibility="shared")
+    vera, mia = let_in(fleet, thread_id, VIEWER), let_in(fleet, thread_id, ADMIN, write=True)
+    owner = await open_repository(OPERATOR)
+    await owner.call(THREADS_ARCHIVE, ThreadAsked(thread_id=thread_id))
+    whose = {"thread_id": thread_id, "participant_id": mia}
+
+    with pytest.raises(Conflict, match="archived"):
+        await owner.call(THREADS_CHANGE_RIGHTS, ParticipantRights(**whose, can_share=True))
+    less = await owner.call(THREADS_CHANGE_RIGHTS, ParticipantRights(**whose, can_write=False))
+    await owner.call(THREADS_REVOKE, ParticipantAsked(thread_id=thread_id, participant_id=vera))
+    closed = await owner.call(THREADS_UPDATE, ThreadChange(thread_id=thread_id, visibility=Visibility.PRIVATE))
+
+    assert (less.can_read, less.can_write) == (True, False)
+    assert closed.visibility is Visibility.PRIVATE
+    with pytest.raises(NotFound):
+        await (await open_repository(VIEWER)).call(THREADS_GET, ThreadAsked(thread_id=thread_id))
 
 
 async def test_everybody_is_listed_what_they_may_read_newest_first(

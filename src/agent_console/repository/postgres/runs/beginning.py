@@ -7,7 +7,7 @@ from sqlalchemy import and_, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import agents, runs
-from agent_console.domain.audit import AuditEvent
+from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.delegation import Rule, too_many_runs
 from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import AgentId, MessageId, RunId, UserId
@@ -67,27 +67,32 @@ async def open_runs(work: Work, access: Access) -> int:
     return counted
 
 
-async def require_room(work: Work, access: Access, target_agent_id: AgentId) -> None:
-    """As many runs at once in a thread as the team allows, and no more, whoever asks."""
+async def require_room(work: Work, access: Access, *targets: AgentId) -> None:
+    """As many runs at once in a thread as the team allows, and no more, whoever asks and whomever."""
     most = await setting_value(work.connection, work.caller.team_id, RUNS_PER_THREAD)
     open_now = await open_runs(work, access)
-    if open_now < most:
+    if open_now + len(targets) <= most:
         return
-    rule = Rule.RUNS_PER_THREAD.value
+    words, hint = too_many_runs(open_now, most), "Wait for one to end, or cancel one."
+    if len(targets) > 1:
+        words = f"This asks {len(targets)} agents: {words}"
+        hint = f"Ask fewer, or let an administrator raise {RUNS_PER_THREAD.name}."
+    facts: Facts = {
+        "rule": Rule.RUNS_PER_THREAD.value,
+        "target_agent_id": str(targets[0]) if len(targets) == 1 else None,
+        "open_runs": open_now,
+        "limit": most,
+    }
     event = AuditEvent(
         RUN_BLOCKED,
         "thread",
         str(access.thread_id),
-        metadata={"rule": rule, "target_agent_id": str(target_agent_id), "open_runs": open_now, "limit": most},
+        metadata=facts,
         decision=Decision.BLOCK,
         thread_id=access.thread_id,
     )
-    raise ToldRefusal(
-        too_many_runs(open_now, most),
-        event,
-        hint="Wait for one to end, or cancel one.",
-        details={"rule": rule, "open_runs": open_now, "limit": most},
-    )
+    told = {name: fact for name, fact in facts.items() if name != "target_agent_id"}
+    raise ToldRefusal(words, event, hint=hint, details=told)
 
 
 async def begin_run(work: Work, access: Access, wanted: RunWanted) -> RunId:

@@ -69,6 +69,7 @@ def waits_of_trace(caller: Caller, trace_id: UUID) -> Select[Any]:
             approvals.c.team_id == caller.team_id,
             approvals.c.trace_id == trace_id,
             approvals.c.state == "pending",
+            approvals.c.expires_at > func.now(),
             may_read(caller, approvals.c.thread_id),
         )
         .order_by(approvals.c.id)

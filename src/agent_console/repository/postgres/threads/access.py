@@ -77,8 +77,10 @@ class Access:
                 hint="Ask somebody who may share it for the right to write.",
             )
 
-    def require_share(self) -> None:
-        self._require_open()
+    def require_share(self, *, to_take_away: bool = False) -> None:
+        """An archived thread can still be closed to somebody."""
+        if not to_take_away:
+            self._require_open()
         if not self.can_share:
             raise Forbidden(
                 f"You may not decide who takes part in thread {self.thread_id}.",

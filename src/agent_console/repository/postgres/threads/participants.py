@@ -206,9 +206,10 @@ def _unwelcome_user(new: NewParticipant, user: Row[Any] | None) -> ConsoleError 
 @answers(THREADS_CHANGE_RIGHTS)
 async def change_rights(work: Work, change: ParticipantRights) -> Participant:
     access = await locked_access(work, change.thread_id)
-    access.require_share()
+    access.require_share(to_take_away=True)
     before = await _participant(work, change.thread_id, change.participant_id)
     wanted = {right: _chosen(getattr(change, right), getattr(before, right)) for right in RIGHTS}
+    access.require_share(to_take_away=all(getattr(before, right) >= wanted[right] for right in RIGHTS))
     _require_read_with(**wanted)
     if wanted == {right: getattr(before, right) for right in RIGHTS}:
         return before
@@ -246,7 +247,7 @@ async def _keep_somebody_who_shares(work: Work, who: Participant) -> None:
 @answers(THREADS_REVOKE)
 async def revoke(work: Work, asked: ParticipantAsked) -> Participant:
     access = await locked_access(work, asked.thread_id)
-    access.require_share()
+    access.require_share(to_take_away=True)
     who = await _participant(work, asked.thread_id, asked.participant_id)
     await _keep_somebody_who_shares(work, who)
     await work.connection.execute(

@@ -17,6 +17,7 @@ from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.registry.agents import STATUS
+from agent_console.repository.postgres.runs.beginning import require_room
 from agent_console.repository.postgres.runs.runs import start_run
 from agent_console.repository.postgres.threads.access import Access, thread_access
 from agent_console.repository.postgres.threads.saying import Said, Words, say_if_allowed
@@ -59,6 +60,8 @@ async def post(work: Work, new: NewMessage) -> PostedMessage:
         broadcast=new.broadcast,
         idempotency_key=new.idempotency_key,
     )
+    if len(asked) > 1:
+        await require_room(work, access, *(one.id for one in asked))
     author = audit.actor_of(work.caller)
     said = await say_if_allowed(work.connection, work.caller, new.thread_id, author, words)
     if said is None:

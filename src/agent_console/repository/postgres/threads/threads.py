@@ -9,6 +9,7 @@ from agent_console.database.tables import thread_participants, threads
 from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import ParticipantId, ThreadId
+from agent_console.domain.kinds import Visibility
 from agent_console.domain.records import Page, shown_time
 from agent_console.domain.threads import (
     NewThread,
@@ -115,10 +116,11 @@ async def create_thread(work: Work, new: NewThread) -> Thread:
 @answers(THREADS_UPDATE)
 async def update_thread(work: Work, change: ThreadChange) -> Thread:
     access = await locked_access(work, change.thread_id)
-    access.require_share()
+    access.require_share(to_take_away=True)
     before = await _thread(work, change.thread_id)
     wanted = change.model_dump(exclude={"thread_id"}, exclude_none=True)
     changed = {name: value for name, value in wanted.items() if value != getattr(before, name)}
+    access.require_share(to_take_away=changed == {"visibility": Visibility.PRIVATE})
     if not changed:
         return before
     await _change(work, change.thread_id, **changed)
