@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, func, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_console.database.tables import approvals, runs
@@ -121,7 +121,7 @@ async def _end_all(work: Work, at: datetime, ending: Ending, *which: ColumnEleme
 
 
 async def withdraw_for_thread(work: Work, thread_id: ThreadId, at: datetime) -> int:
-    """Nothing more happens in an archived thread. Served by approvals_thread_idx."""
+    """Nothing more happens in an archived thread. Served by approvals_pending_thread_idx."""
     return await _end_all(work, at, ARCHIVED, approvals.c.thread_id == thread_id)
 
 
@@ -131,7 +131,9 @@ async def withdraw_for_agent(work: Work, agent_id: AgentId, at: datetime) -> int
     return await _end_all(work, at, AGENT_GONE, concerned)
 
 
-async def supersede_for_route(work: Work, from_agent: AgentId, to_agent: AgentId, at: datetime) -> int:
+async def supersede_for_routes(work: Work, pairs: Sequence[tuple[AgentId, AgentId]], at: datetime) -> int:
     """The policy no longer asks for a person. Served by approvals_pair_idx."""
-    of_pair = (approvals.c.from_agent_id == from_agent, approvals.c.to_agent_id == to_agent)
-    return await _end_all(work, at, ROUTE_CHANGED, *of_pair)
+    if not pairs:
+        return 0
+    of_pairs = tuple_(approvals.c.from_agent_id, approvals.c.to_agent_id).in_(pairs)
+    return await _end_all(work, at, ROUTE_CHANGED, of_pairs)

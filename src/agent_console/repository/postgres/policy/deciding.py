@@ -18,8 +18,10 @@ from agent_console.domain.delegation import digest_of
 from agent_console.domain.errors import Conflict, ConsoleError, Forbidden, Internal, NotFound
 from agent_console.domain.ids import AgentId, ApprovalId, MessageId, RunId, ThreadId, UserId
 from agent_console.domain.kinds import Decision, RoutePolicy
+from agent_console.domain.lane_words import NAME_SHOWN
 from agent_console.domain.permissions import Permission, Role, require_permission
 from agent_console.domain.records import shown_time
+from agent_console.domain.safe_text import shortened
 from agent_console.domain.states import ApprovalState
 from agent_console.repository.operations.approvals import (
     APPROVAL_APPROVED,
@@ -315,7 +317,10 @@ async def _decided(
 
 async def _tell_thread(work: Work, held: _Held, state: ApprovalState) -> None:
     """Whoever reads the thread sees that a person stepped in, and where."""
-    words = f"{work.caller.name} {state.value} what {held.pair.from_name} asked of {held.pair.to_name}."
+    who, asker, asked = (
+        shortened(name, NAME_SHOWN) for name in (work.caller.name, held.pair.from_name, held.pair.to_name)
+    )
+    words = f"{who} {state.value} what {asker} asked of {asked}."
     thread_id, connection, team_id = held.access.thread_id, work.connection, work.caller.team_id
     facts: dict[str, JsonValue] = {"approval_id": str(held.id), "state": state.value}
     message_id = await post_system_message(connection, team_id, thread_id, words, payload=facts)

@@ -1,5 +1,6 @@
 """One agent asks another: decided, done and written down in one transaction, refusals too."""
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,11 @@ HINTS = {
     Rule.ROUTE: "Only an administrator changes routes.",
     Rule.NO_ROUTE: "An administrator has to open a route first.",
     Rule.RUNS_PER_THREAD: "Wait for a run of the thread to end.",
+    Rule.TARGET: "Ask an agent that is there; your operator knows which.",
+    Rule.PARENT: "Leave parent_run_id out: it is known which run you work on.",
+    Rule.PATH: "Answer the run yourself: it has come by that agent already.",
+    Rule.HOPS: "Answer the run yourself: it can't be passed on any further.",
+    Rule.ERROR: "Try again; if it stays so, tell an operator.",
     Rule.WAITING_PER_AGENT: "Wait until a person has decided some of them.",
 }
 
@@ -108,6 +114,7 @@ async def _judged(work: Work, access: Access, asked: NewDelegation, pair: Pair) 
             gathered = await gather(work, access, asked, pair)
             return gathered, decide(gathered.facts)
     except Exception:
+        logging.getLogger("agent_console.policy").exception("a request from agent to agent could not be decided")
         return None, UNDECIDED
 
 

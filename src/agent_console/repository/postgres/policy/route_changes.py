@@ -23,7 +23,7 @@ from agent_console.repository.operations.routes import (
 )
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
-from agent_console.repository.postgres.policy.approval_endings import supersede_for_route
+from agent_console.repository.postgres.policy.approval_endings import supersede_for_routes
 from agent_console.repository.postgres.policy.routes import no_route, route_of
 from agent_console.repository.postgres.registry.agent_words import pair_called
 from agent_console.repository.postgres.work import Work, answers
@@ -174,8 +174,9 @@ async def write(
     if numbered:
         versions = [_version_row(work, one, reason) for one in numbered]
         await work.connection.execute(insert(a2a_route_versions), versions)
-    for pair in await _waiting(work, [change.pair for change in changes if _needs_no_person_any_more(change)]):
-        await supersede_for_route(work, *pair, at)
+    await supersede_for_routes(
+        work, await _waiting(work, [change.pair for change in changes if _needs_no_person_any_more(change)]), at
+    )
     return [one.route_id for one in numbered]
 
 
