@@ -249,7 +249,6 @@ create index approvals_parent_idx on approvals (team_id, parent_run_id) where st
 create index approvals_pending_idx on approvals (team_id, expires_at, id) where state = 'pending';
 create index approvals_pending_thread_idx on approvals (team_id, thread_id) where state = 'pending';
 create index approvals_request_idx on approvals (team_id, thread_id, request_digest, id desc) where request_digest is not null;
-create index approvals_state_idx on approvals (team_id, state, id);
 create index approvals_thread_idx on approvals (team_id, thread_id, id);
 create index approvals_trace_idx on approvals (team_id, trace_id) where state = 'pending';
 
@@ -272,8 +271,10 @@ create table approval_looks (
 
 alter table messages add constraint messages_run_id_fkey foreign key (team_id, run_id) references runs (team_id, id) on delete set null (run_id) deferrable initially deferred;
 
-grant select, insert, update on threads, thread_participants, messages, runs, a2a_routes, approvals, approval_looks
+grant select, insert, update on threads, thread_participants, runs, a2a_routes, approvals, approval_looks
     to agent_console_app;
+-- What was said stays as it was said.
+grant select, insert on messages to agent_console_app;
 grant delete on thread_participants, a2a_routes, approval_looks to agent_console_app;
 grant select, insert on a2a_route_versions to agent_console_app;
 grant select on threads, thread_participants, messages, runs, a2a_routes, a2a_route_versions, approvals,

@@ -227,7 +227,6 @@ LISTS = (
         "a2a_route_versions_pair_uq",
     ),
     param(f"approvals where {MINE} and state = 'pending' order by expires_at, id", "approvals_pending_idx"),
-    param(f"approvals where {MINE} and state = 'rejected' order by id", "approvals_state_idx"),
     param(f"approvals where {MINE} and thread_id = {ONE} order by id", "approvals_thread_idx"),
     param(
         f"approvals where {MINE} and state <> 'pending' order by decided_at desc, id desc", "approvals_decided_idx"

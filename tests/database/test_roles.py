@@ -22,6 +22,7 @@ NEVER_CHANGED = {
     "audit_seals",
     "job_events",
     "job_results",
+    "messages",
     "queue_moves",
     "schema_fits",
 }

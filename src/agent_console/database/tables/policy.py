@@ -164,7 +164,6 @@ approvals = Table(
     Index("approvals_trace_idx", "team_id", "trace_id", postgresql_where=text("state = 'pending'")),
     Index("approvals_pending_idx", "team_id", "expires_at", "id", postgresql_where=text("state = 'pending'")),
     Index("approvals_pending_thread_idx", "team_id", "thread_id", postgresql_where=text("state = 'pending'")),
-    Index("approvals_state_idx", "team_id", "state", "id"),
     Index("approvals_thread_idx", "team_id", "thread_id", "id"),
     Index(
         "approvals_idempotency_uq",
