@@ -63,7 +63,10 @@ async def test_a_retry_is_a_new_job_and_the_old_one_stays(
     assert acts(fleet) == [("job.retry", str(old.id), {"new_job_id": str(new.id)}, None)]
 
 
-async def test_everything_that_routes_and_bounds_a_job_is_copied(repository: Repository, fleet: Fleet) -> None:
+async def test_everything_that_routes_and_bounds_a_job_is_copied(
+    repository: Repository, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_CONSOLE_SERVER_KEY", "A" * 43)
     wanted = NewJob(
         type="codex_exec",
         payload={"task": "ü"},

@@ -1,9 +1,10 @@
 """Taking jobs and ending them: what an agent does all day."""
 
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agent_console.domain.errors import Internal
+from agent_console.domain.errors import ConsoleError, Internal
 from agent_console.domain.ids import CollectionId, ConnectorId, Id, JobId, RunId
 from agent_console.domain.states import JobStatus
 from agent_console.domain.working import (
@@ -27,9 +28,9 @@ from agent_console.repository.postgres.queue.apart import complete_apart
 from agent_console.repository.postgres.queue.lane_book import Routing
 from agent_console.repository.postgres.queue.queue import Queue
 from agent_console.repository.postgres.queue.refusing import LEASE_FIELD, refusal, require_lease, require_standing
-from agent_console.repository.postgres.queue.signing import secret_hash, secret_of
+from agent_console.repository.postgres.queue.signing import secret_hash, secret_of, signing_key
 from agent_console.repository.postgres.queue.turns import Finish, Taken, Turn
-from agent_console.repository.postgres.registry.credentials_at_rest import server_keys
+from agent_console.repository.postgres.registry.credentials_at_rest import ServerKey
 
 if TYPE_CHECKING:
     from agent_console.repository.postgres.repository import PostgresRepository
@@ -51,6 +52,7 @@ WHY_BY_STANDING = {
 # Waiting does not help these: only the agent itself, or its operator, can change it.
 NOT_WORTH_WAITING = frozenset({WhyNothing.AT_YOUR_LIMIT, WhyNothing.DRAINED})
 ASK_AGAIN = 3
+NO_SERVER_KEY = "no_server_key"
 
 
 @answers_at_own_pace(CLAIMS_TAKE)
@@ -89,7 +91,12 @@ class Claiming:
     async def answer_of(self, taken: Taken) -> Claimed:
         if not taken.jobs and taken.standing in ("open", "full"):
             taken = await self._look_closer(taken.standing) or taken
-        return await self._answer(taken)
+        jobs = await self._assignments(taken.jobs)
+        while taken.jobs and not jobs:
+            # None of them could be given out, and others may lie behind them.
+            taken = await self.take()
+            jobs = await self._assignments(taken.jobs)
+        return await self._answer(taken, jobs)
 
     async def routing(self) -> Routing:
         known = await self.queue.known.of(self.acting)
@@ -135,10 +142,9 @@ class Claiming:
             return await self.take()
         return None
 
-    async def _answer(self, taken: Taken) -> Claimed:
-        if taken.jobs:
-            jobs = tuple([await self._assignment(row) for row in taken.jobs])
-            return Claimed.of_known({"jobs": jobs, "reason": None, "message": None, "pause": None})
+    async def _answer(self, taken: Taken, jobs: Sequence[Assignment]) -> Claimed:
+        if jobs:
+            return Claimed.of_known({"jobs": tuple(jobs), "reason": None, "message": None, "pause": None})
         why = WHY_BY_STANDING.get(taken.standing)
         if why is None:
             facts = {"team_id": self.acting.team_id}
@@ -147,7 +153,25 @@ class Claiming:
         pause = PauseSeen.model_validate(taken.pause) if why is WhyNothing.PAUSED else None
         return Claimed(reason=why, message=WHY_NOTHING[why], pause=pause)
 
-    async def _assignment(self, row: Any) -> Assignment:
+    async def _assignments(self, rows: Sequence[Any]) -> list[Assignment]:
+        """Of those that can be given out. One that can't be signed goes back: nobody loses the others with it."""
+        given: list[Assignment] = []
+        for row in rows:
+            try:
+                key = signing_key() if row.signed else None
+            except ConsoleError as refusal:
+                await self._give_back(row, refusal)
+            else:
+                given.append(await self._assignment(row, key))
+        return given
+
+    async def _give_back(self, row: Any, refusal: ConsoleError) -> None:
+        error = f"The server that gave it out can't sign it. {refusal}"
+        finish = Finish(JobId.of(row.job_id), row.attempt, "retry", error_code=NO_SERVER_KEY, error=error)
+        turn = Turn(self.acting.agent_id, self.acting.key_hash, finish)
+        await self.queue.turns.take(Routing(self.acting.team_id), turn)
+
+    async def _assignment(self, row: Any, key: ServerKey | None) -> Assignment:
         """Built without validating again: the database has kept every rule of it."""
         return Assignment.of_known(
             {
@@ -167,13 +191,13 @@ class Claiming:
                 "max_run_seconds": row.max_run_seconds,
                 "assigned_at": row.assigned_at,
                 "lease_expires_at": row.lease_expires_at,
-                "signing_secret": await self._signing_secret(row) if row.signed else None,
+                "signing_secret": None if key is None else await self._signing_secret(row, key),
             }
         )
 
-    async def _signing_secret(self, row: Any) -> str:
+    async def _signing_secret(self, row: Any, key: ServerKey) -> str:
         job_id = JobId.of(row.job_id)
-        secret = secret_of(server_keys().first, job_id, row.attempt, row.signing_nonce)
+        secret = secret_of(key, job_id, row.attempt, row.signing_nonce)
         facts = {"team_id": self.acting.team_id, "job_id": job_id, "attempt": row.attempt}
         await self.queue.connections.rows(KEEP_SECRET_HASH, facts | {"hash": secret_hash(secret)})
         return secret

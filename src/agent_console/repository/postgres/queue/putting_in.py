@@ -1,7 +1,6 @@
 """The one statement that puts jobs in, each with the first line of its story."""
 
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from sqlalchemy import Row, RowMapping, text
 from agent_console.database.tables import jobs
 from agent_console.domain.ids import AgentId, ConnectorId, Id, JobId, LaneId, RunId
 from agent_console.domain.jobs import Job, NewJob
+from agent_console.repository.postgres.queue.signing import new_nonce
 from agent_console.repository.postgres.work import Work
 
 KEPT = tuple(name for name in Job.model_fields if name in jobs.c)
@@ -101,7 +101,7 @@ def job_row(job: NewJob, route: Route, run_id: RunId | None = None) -> dict[str,
         "max_run_seconds": job.max_run_seconds,
         "scheduled_for": None if job.scheduled_for is None else job.scheduled_for.isoformat(),
         "signed": job.signed,
-        "signing_nonce": secrets.token_hex(16) if job.signed else None,
+        "signing_nonce": new_nonce() if job.signed else None,
         "run_id": _word(run_id),
         "requested_by_user_id": _word(job.requested_by_user_id),
     }

@@ -1,6 +1,5 @@
 """Try jobs again that ended badly: each gets a new job in its place and keeps its own history."""
 
-import secrets
 from collections.abc import Collection as Many
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from agent_console.repository.port import Topic
 from agent_console.repository.postgres.queue.job_changes import Done, JobRow, Line, Sorted, tell_stories
 from agent_console.repository.postgres.queue.lanes import lane_of
 from agent_console.repository.postgres.queue.release import place_of
+from agent_console.repository.postgres.queue.signing import new_nonce, signing_key
 from agent_console.repository.postgres.work import Work
 
 # The payload, which may be large, never leaves the database. Served by the primary key.
@@ -116,6 +116,8 @@ class Retry:
             elif (problem := places.why_not(row)) is not None:
                 hint = "Make a new job: agent-console jobs create"
                 found.refuse(row, Conflict(f"Job {row.id} can't be retried: {problem}.", hint=hint))
+            elif row.signed and (refusal := _no_key()) is not None:
+                found.refuse(row, refusal)
             else:
                 found.ready.append(row)
         return found
@@ -131,7 +133,7 @@ class Retry:
             "lane_ids": lanes,
             "agent_ids": [route.bound_agent_id for route in routes],
             "connector_ids": [route.connector_id for route in routes],
-            "nonces": [secrets.token_hex(16) if row.signed else None for row in rows],
+            "nonces": [new_nonce() if row.signed else None for row in rows],
         }
         whose = {"team_id": work.caller.team_id, "user_id": work.caller.user_id}
         await work.connection.execute(COPY, facts | whose)
@@ -207,6 +209,14 @@ async def _lanes(work: Work, rows: Sequence[JobRow], routes: Sequence[Way]) -> l
             )
         found.append(known[key])
     return found
+
+
+def _no_key() -> ConsoleError | None:
+    try:
+        signing_key()
+    except ConsoleError as refusal:
+        return refusal
+    return None
 
 
 def _wrong_state(row: JobRow) -> ConsoleError:

@@ -3,13 +3,36 @@
 import hashlib
 import hmac
 import json
+import secrets
 from collections.abc import Mapping
 
-from agent_console.domain.errors import BadRequest
+from agent_console.domain.errors import BadRequest, Conflict
 from agent_console.domain.ids import JobId
-from agent_console.repository.postgres.registry.credentials_at_rest import ServerKey, ServerKeys
+from agent_console.repository.postgres.registry.credentials_at_rest import (
+    KEY_VARIABLE,
+    ServerKey,
+    ServerKeys,
+    server_keys,
+)
 
 PURPOSE = b"agent-console result signing\x00"
+
+
+def signing_key() -> ServerKey:
+    keys = server_keys().keys
+    if not keys:
+        raise Conflict(
+            "A signed job needs a server key, and there is none.",
+            hint=f"Set {KEY_VARIABLE} to 32 random bytes in base64url for every program that works on this "
+            "database, or leave the job unsigned.",
+        )
+    return keys[0]
+
+
+def new_nonce() -> str:
+    """For a job that is made now: whoever could never give it out does not make it."""
+    signing_key()
+    return secrets.token_hex(16)
 
 
 def secret_of(key: ServerKey, job_id: JobId, attempt: int, nonce: str) -> str:
