@@ -15,9 +15,11 @@ from agent_console.domain.audit_export import AuditExport, ExportForm
 from agent_console.domain.audit_trail import AuditAsked, AuditFilter, AuditQuery, AuditRow, AuditTail
 from agent_console.domain.errors import Forbidden, Invalid, NotFound
 from agent_console.domain.ids import AgentId, AuditId, RunId, ThreadId
+from agent_console.domain.jobs import NewJob
 from agent_console.domain.kinds import Decision
 from agent_console.domain.records import Nothing
 from agent_console.domain.team_settings import SettingChange
+from agent_console.repository.operations import JOBS_CREATE
 from agent_console.repository.operations.audit_trail import (
     AUDIT_EXPORT,
     AUDIT_GET,
@@ -27,10 +29,10 @@ from agent_console.repository.operations.audit_trail import (
     AUDIT_TAIL,
 )
 from agent_console.repository.operations.people import SETTINGS_SET
-from agent_console.repository.port import Repository
+from agent_console.repository.port import Repository, Topic
 from agent_console.repository.postgres.audit import tail as audit_tail
 from agent_console.repository.postgres.audit import trail as audit_trail
-from agent_console.repository.postgres.repository import PostgresRepository
+from agent_console.repository.postgres.repository import PostgresRepository, open_direct
 from tests.repository.conftest import OPERATOR, VIEWER, OpenRepository
 from tests.support.acting_agent import acting_agent
 from tests.support.conversations import add_thread
@@ -226,6 +228,30 @@ async def test_a_follower_is_told_as_soon_as_something_is_sealed(repository: Rep
 
     assert [row.id for row in page.items] == [wanted]
     assert nothing.items == ()
+
+
+async def test_who_stops_following_while_others_change_things_leaves_nothing_behind(fleet: Fleet) -> None:
+    act(fleet)
+    seal(fleet)
+    async with open_direct(fleet.working, user="ana@example.com") as repository:
+        head = (await repository.call(AUDIT_SEAL, Nothing())).position
+        follow = AuditTail(after_position=head, wait_seconds=25.0, decision=Decision.BLOCK)
+        changes = repository.changes()
+        await anext(changes)
+        before = asyncio.all_tasks()
+
+        following = asyncio.create_task(repository.call(AUDIT_TAIL, follow))
+        await repository.call(JOBS_CREATE, NewJob(type="work", payload={}))
+        while (await anext(changes)).topic is not Topic.JOBS:
+            pass
+        await asyncio.sleep(0.05)
+        following.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await following
+        left = [task for task in asyncio.all_tasks() - before if "anext" in repr(task)]
+
+        assert left == []
+        await changes.aclose()
 
 
 async def test_how_the_sealing_goes(repository: Repository, fleet: Fleet) -> None:

@@ -104,14 +104,20 @@ async def _something(
     """Wait until something was sealed, or for so long; answers with the next word that is still to come."""
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
-    while clock() < until:
-        done, _ = await asyncio.wait({coming}, timeout=until - clock())
-        if not done:
-            break
-        change = coming.result()
-        coming = asyncio.ensure_future(anext(changes))
-        if change.topic is Topic.AUDIT or change == REFETCH:
-            break
+    try:
+        while clock() < until:
+            done, _ = await asyncio.wait({coming}, timeout=until - clock())
+            if not done:
+                break
+            change = coming.result()
+            coming = asyncio.ensure_future(anext(changes))
+            if change.topic is Topic.AUDIT or change == REFETCH:
+                break
+    except BaseException:
+        # The caller knows only the word it brought, and nobody may close the changes while another is coming.
+        coming.cancel()
+        await asyncio.wait({coming})
+        raise
     return coming
 
 

@@ -12,6 +12,8 @@ from agent_console.domain.ids import Id, TeamId
 from agent_console.repository.postgres.live.log_reading import Part
 
 KEPT = 256
+# Followers stand at the end; who reads a whole log from its beginning leaves nothing behind.
+PARTS_KEPT = 4
 
 Key = tuple[TeamId, Id]
 
@@ -36,6 +38,8 @@ class SharedReads:
         if (reading := parts.get(after)) is None:
             reading = parts[after] = asyncio.ensure_future(_read(read))
             reading.add_done_callback(_looked_at)
+            if len(parts) > PARTS_KEPT:
+                del parts[next(iter(parts))]
         return await asyncio.shield(reading)
 
 
