@@ -26,7 +26,10 @@ PASSWORDS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude
         (r"host=h password = 'can\'t canary' user=u", "host=h password=*** user=u"),
         ("host=h sslpassword=canary", "host=h sslpassword=***"),
         ("host=h oauth_client_secret=canary", "host=h oauth_client_secret=***"),
-        ("host=h scram_client_key=canary scram_server_key=canary", "host=h scram_client_key=*** scram_server_key=***"),
+        (
+            "host=h scram_client_key=canary scram_server_key=canary",
+            "host=h scram_client_key=*** scram_server_key=***",
+        ),
         ("host=h PASSWORD=canary", "host=h PASSWORD=***"),
         ("host=h passwd=canary pasword=canary", "host=h passwd=*** pasword=***"),
         ("host=h pgpwd=canary PW=canary", "host=h pgpwd=*** PW=***"),

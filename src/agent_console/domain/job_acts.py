@@ -67,7 +67,7 @@ class JobSelection(JobFilter, BatchRequest):
     @field_validator("filter")
     @classmethod
     def _asks_for_something(cls, value: str | None) -> str | None:
-        """A list without a filter shows every job; an act on what an unset variable left blank would change them."""
+        """Left blank, by a variable that is not set, it shows a list whole; an act would change every job."""
         if value is not None and not cls.filters.read(value).terms:
             raise ValueError("must not be blank, which would match every job")
         return value

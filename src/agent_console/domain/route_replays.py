@@ -106,7 +106,7 @@ class Replayed:
 
 
 def replayed(recorded: Iterable[Recorded], draft: Mapping[Pair, RoutePolicy | None]) -> Replayed:
-    """The route is asked last: what another rule stopped comes out as it did, unless only the route made that rule ask."""
+    """The route is asked last: what another rule stopped comes out as it did, unless the route made it ask."""
     concerned = [request for request in recorded if request.pair in draft]
     reached = [request for request in concerned if _reached(request, draft[request.pair])]
     outcomes = [(request, outcome_of(request.pair, draft[request.pair])) for request in reached]
