@@ -6,12 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from agent_console.domain.delegation import NewDelegation
 from agent_console.domain.errors import JSONValue
 from agent_console.domain.ids import AgentId, OperatorTokenId, RegistrationTokenId, TeamId, ThreadId, WorkerTokenId
 from agent_console.domain.jobs import NewJob
-from agent_console.domain.messages import NewMessage
+from agent_console.domain.messages import CONTENT_BYTES, NewMessage
+from agent_console.domain.records import Request
 from agent_console.domain.redact import NESTING_LIMIT, REDACTED, redact, redact_json
 from agent_console.domain.secrets import Secret
+from agent_console.domain.threads import TITLE_LENGTH, NewThread, ThreadChange
 
 WEB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl-_x"
 PRIVATE_KEY = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/=\n-----END RSA PRIVATE KEY-----"
@@ -229,3 +232,30 @@ def test_a_message_is_kept_without_the_keys_in_it(key: str) -> None:
     message = NewMessage.model_validate({"thread_id": str(ThreadId.new()), "content": said})
 
     assert message.content == said.replace(key, REDACTED)
+
+
+THREAD = {"thread_id": str(ThreadId.new())}
+
+
+@pytest.mark.rule("R002-41")
+@pytest.mark.parametrize(
+    ("request_type", "about", "field", "most"),
+    [
+        (NewMessage, THREAD, "content", CONTENT_BYTES),
+        (NewDelegation, THREAD | {"to": str(AgentId.new())}, "input", CONTENT_BYTES),
+        (NewThread, {}, "title", TITLE_LENGTH),
+        (ThreadChange, THREAD, "title", TITLE_LENGTH),
+    ],
+)
+def test_words_are_measured_as_they_are_kept(
+    request_type: type[Request], about: dict[str, str], field: str, most: int
+) -> None:
+    """What stands in the place of a key may be longer than it was."""
+    short, kept = "agt_key_a ", f"agt_key_{REDACTED} "
+    fitting = most // len(kept.encode())
+
+    made = request_type.model_validate(about | {field: short * fitting})
+
+    assert getattr(made, field) == kept * fitting
+    with pytest.raises(ValidationError, match=f"{field}\n.*must be at most {most}"):
+        request_type.model_validate(about | {field: short * (most // len(short))})

@@ -24,7 +24,7 @@ from agent_console.domain.records import (
     Request,
     Storable,
 )
-from agent_console.domain.redact import without_keys
+from agent_console.domain.redact import REDACTED, without_keys
 
 CONTENT_BYTES = 65_536
 RECIPIENTS = 50
@@ -35,7 +35,7 @@ Seq = Annotated[int, Field(ge=0, le=LARGEST_NUMBER)]
 
 def _fits(content: str) -> str:
     if len(content.encode("utf-8", "surrogatepass")) > CONTENT_BYTES:
-        raise ValueError(f"must be at most {CONTENT_BYTES} bytes of UTF-8")
+        raise ValueError(f"must be at most {CONTENT_BYTES} bytes of UTF-8, with {REDACTED} for every key in it")
     return content
 
 
@@ -51,8 +51,9 @@ Content = Annotated[
     Field(min_length=1, max_length=CONTENT_BYTES),
     NotBlank,
     Storable,
-    AfterValidator(_fits),
     AfterValidator(without_keys),
+    # What stands in the place of a key may be longer than it was.
+    AfterValidator(_fits),
 ]
 Payload = Annotated[JsonObject, NoKeys, AfterValidator(_object_fits)]
 

@@ -9,11 +9,24 @@ from agent_console.domain.filters import FILTER_LENGTH, Filterable, Known, Quali
 from agent_console.domain.ids import AgentId, ParticipantId, ThreadId, UserId
 from agent_console.domain.kinds import ParticipantType, Visibility
 from agent_console.domain.records import Instant, NotBlank, PageRequest, Record, Request
-from agent_console.domain.redact import without_keys
+from agent_console.domain.redact import REDACTED, without_keys
 
 TITLE_LENGTH = 500
 
-Title = Annotated[str, Field(min_length=1, max_length=TITLE_LENGTH), NotBlank, AfterValidator(without_keys)]
+
+def _fits(title: str) -> str:
+    if len(title) > TITLE_LENGTH:
+        raise ValueError(f"must be at most {TITLE_LENGTH} characters, with {REDACTED} for every key in it")
+    return title
+
+
+Title = Annotated[
+    str,
+    Field(min_length=1, max_length=TITLE_LENGTH),
+    NotBlank,
+    AfterValidator(without_keys),
+    AfterValidator(_fits),
+]
 
 
 class Thread(Record):
