@@ -1,14 +1,24 @@
 """The filter language: what is read, what is refused and where, what is offered."""
 
+from enum import StrEnum
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_console.domain.filters import Filter, Filterable, FilterMistake, Qualifier, Term, quoted
+from agent_console.domain.jobs import JOB_FILTERS
+from agent_console.domain.runs import RUN_FILTERS, THREAD_RUN_FILTERS
+
+
+class State(StrEnum):
+    QUEUED = "queued"
+    DEAD_LETTER = "dead_letter"
+
 
 KNOWN = Filterable(
     (
-        Qualifier("status", "its state", listed=("queued", "dead_letter")),
+        Qualifier("status", "its state", one_of=State),
         Qualifier("agent", "name or id"),
         Qualifier("age", "since it was made", is_age=True),
     ),
@@ -83,6 +93,34 @@ def test_what_is_offered_depends_on_where_the_cursor_stands() -> None:
     assert (states.typed, states.values, states.start) == ("de", ("queued", "dead_letter"), 8)
     assert ages.values == (">", "<")
     assert KNOWN.offer("zebra:", 6).values == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "typed"),
+    [
+        ('agent:"my ag', 6, '"my ag'),
+        ('report !agent:"my \\" ag', 14, '"my \\" ag'),
+        ('agent:"my agent" sta', 17, "sta"),
+        ('"big report', 0, '"big report'),
+        ('re"port sta', 8, "sta"),
+        ('"a"b\t  sta', 7, "sta"),
+        ('agent:"my agent" ', 17, ""),
+    ],
+)
+def test_what_is_offered_is_for_the_whole_term_also_when_blanks_are_in_its_quotes(
+    text: str, start: int, typed: str
+) -> None:
+    offer = KNOWN.offer(text, len(text))
+
+    assert (offer.start, offer.typed, offer.end) == (start, typed, len(text))
+    assert (None if offer.of is None else offer.of.name) == ("agent" if text[:start].endswith("agent:") else None)
+
+
+@pytest.mark.parametrize("filterable", [JOB_FILTERS, RUN_FILTERS, THREAD_RUN_FILTERS])
+@pytest.mark.parametrize("said", ["canceled", "CANCELED", "cancelled", "Cancelled"])
+def test_the_american_spelling_of_a_state_is_understood(filterable: Filterable, said: str) -> None:
+    assert filterable.read(f"status:{said}").wanted("status") == ("cancelled",)
+    assert filterable.read(f"!status:{said}").unwanted("status") == ("cancelled",)
 
 
 def test_a_value_with_blanks_is_put_in_quotes() -> None:

@@ -19,6 +19,8 @@ from agent_console.domain.ids import Id
 FILTER_LENGTH = 500
 
 _TERM = re.compile(r'(?P<no>!?)(?:(?P<name>[A-Za-z_]\w*):)?(?P<value>"(?:[^"\\]|\\["\\])*"|[^\s"]*)(?=\s|$)')
+# A quote that is still open takes all that follows.
+_UNREADABLE = re.compile(r'!?(?:[A-Za-z_]\w*:)?"(?:[^"\\]|\\.)*\\?\Z|\S*', re.S)
 _PLAIN = re.compile(r'[^\s":!\\][^\s":\\]*')
 _PLAIN_VALUE = re.compile(r'[^\s"\\]+')
 _ESCAPED = re.compile(r'\\(["\\])')
@@ -39,18 +41,29 @@ class Known(StrEnum):
 
 @dataclass(frozen=True)
 class Qualifier:
-    """What can be said before a colon. `listed` are all the values there are, where they are few and known.
+    """What can be said before a colon. `one_of` has all the values there are, where they are few and known.
 
     `also` is another name that people say for it, `id_of` the kind of id that its values are.
     """
 
     name: str
     words: str
-    listed: tuple[str, ...] = ()
+    one_of: type[StrEnum] | None = None
     known: Known = Known.NOWHERE
     is_age: bool = False
     also: str = ""
     id_of: type[Id] | None = None
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        return () if self.one_of is None else tuple(one.value for one in self.one_of)
+
+    def spelled(self, value: str) -> str:
+        """One of few as it is listed, in whatever way else its kind understands it."""
+        try:
+            return value if self.one_of is None else self.one_of(value.lower()).value
+        except ValueError:
+            return value
 
     def wrong(self, value: str, negated: bool) -> str | None:
         """What is wrong with this value."""
@@ -58,7 +71,7 @@ class Qualifier:
             if negated:
                 return "an age is turned round with < or >, not with !"
             return None if _seconds(value) else "an age is such as >1h or <2d (s, m, h, d, w)"
-        if self.listed and value.lower() not in self.listed:
+        if self.listed and self.spelled(value) not in self.listed:
             return f"{self.name} is one of: {', '.join(self.listed)}"
         if self.id_of is not None:
             try:
@@ -211,7 +224,7 @@ class Filterable:
             raise FilterMistake(f"something has to follow {name}:", begin)
         if (problem := qualifier.wrong(value, bool(found["no"]))) is not None:
             raise FilterMistake(problem, begin)
-        return Term(qualifier.name, value.lower() if qualifier.listed else value, bool(found["no"])), found.end()
+        return Term(qualifier.name, qualifier.spelled(value), bool(found["no"])), found.end()
 
     def _unknown(self, name: str) -> str:
         names = [qualifier.name for qualifier in self.qualifiers]
@@ -221,9 +234,8 @@ class Filterable:
 
     def offer(self, text: str, cursor: int) -> Offer:
         """What may be typed where the cursor stands."""
-        start = max(text.rfind(" ", 0, cursor), text.rfind("\t", 0, cursor)) + 1
-        typed = text[start:cursor]
-        start += typed.startswith("!")
+        start = _begin_of_term(text, cursor)
+        start += text.startswith("!", start, cursor)
         name, colon, value = text[start:cursor].partition(":")
         if not colon:
             return Offer(start, cursor, name, None, tuple(f"{one.name}:" for one in self.qualifiers))
@@ -232,6 +244,19 @@ class Filterable:
         if qualifier is None:
             return Offer(begin, cursor, value, None, ())
         return Offer(begin, cursor, value, qualifier, (">", "<") if qualifier.is_age else qualifier.listed)
+
+
+def _begin_of_term(text: str, cursor: int) -> int:
+    """Where the term begins that is typed at the cursor; blanks in quotes part none."""
+    place = 0
+    while (end := _end_of_term(text, place)) < cursor:
+        place = end + 1
+    return place
+
+
+def _end_of_term(text: str, place: int) -> int:
+    found = _TERM.match(text, place) or _UNREADABLE.match(text, place)
+    return len(text) if found is None else found.end()
 
 
 def _unquoted(value: str) -> str:

@@ -87,7 +87,7 @@ class Job(Record):
 
 JOB_FILTERS = Filterable(
     (
-        Qualifier("status", "its state", listed=tuple(status.value for status in JobStatus)),
+        Qualifier("status", "its state", one_of=JobStatus),
         Qualifier("type", "what kind of work", known=Known.JOB_TYPES),
         Qualifier("agent", "who has or had it, by name or id", known=Known.AGENTS),
         Qualifier("tool", "the tool it runs"),
