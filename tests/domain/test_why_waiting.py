@@ -1,7 +1,7 @@
 """The sentences somebody reads at 03:00, and nothing but the sentences."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -57,6 +57,15 @@ def test_a_time_is_told_as_exactly_as_it_matters(moment: datetime, words: str) -
 def test_what_is_to_come_is_told_with_how_long_it_takes() -> None:
     assert coming(NOW + timedelta(hours=3), NOW) == "at 06:00 UTC, in 3h"
     assert coming(NOW + timedelta(days=2), NOW) == "on 4 March 03:00 UTC, in 2d"
+
+
+def test_a_time_is_told_in_utc_whatever_its_zone() -> None:
+    lisbon, kiritimati = timezone(timedelta(hours=1)), timezone(timedelta(hours=14))
+    moment = NOW - timedelta(minutes=46)
+
+    assert since(moment.astimezone(lisbon), NOW.astimezone(kiritimati)) == since(moment, NOW) == "since 02:14 UTC"
+    later = NOW + timedelta(hours=3)
+    assert coming(later.astimezone(kiritimati), NOW.astimezone(lisbon)) == "at 06:00 UTC, in 3h"
 
 
 OFFLINE = group(Standing.OFFLINE, ATLAS, IRIS)
@@ -143,6 +152,8 @@ def test_a_turn_tells_who_is_ahead_and_who_is_free() -> None:
     free = group(Standing.FREE, ATLAS)
 
     assert turn_words(0, False, free, NOW) == "It is next in its lane; 1 agent is free to take it (atlas)."
+    assert turn_words(1, False, None, NOW) == "1 is ahead in its lane."
+    assert turn_words(2, False, None, NOW) == "2 are ahead in its lane."
     assert turn_words(1000, True, None, NOW) == "1,000 or more are ahead in its lane."
 
 

@@ -1,7 +1,7 @@
 """The sentences that tell somebody at 03:00 why a job waits, and for whom."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from agent_console.domain.explaining import AbleAgent, AgentGroup, Standing
 from agent_console.domain.kinds import CredentialLocation
@@ -31,6 +31,7 @@ _ONE_IS = _MANY_ARE | {
 
 def since(moment: datetime, now: datetime) -> str:
     """`since 02:14 UTC`, `since yesterday`, `since 3 March`: as exact as it matters."""
+    moment, now = moment.astimezone(UTC), now.astimezone(UTC)
     if moment.date() == now.date():
         return f"since {moment:%H:%M} UTC"
     if moment.date() == (now - timedelta(days=1)).date():
@@ -40,6 +41,7 @@ def since(moment: datetime, now: datetime) -> str:
 
 def coming(moment: datetime, now: datetime) -> str:
     """`at 06:00 UTC, in 3h`; another day is named."""
+    moment, now = moment.astimezone(UTC), now.astimezone(UTC)
     day = "" if moment.date() == now.date() else f"{moment.day} {moment:%B} "
     return f"{'on' if day else 'at'} {day}{moment:%H:%M} UTC, in {span((moment - now).total_seconds())}"
 
@@ -177,9 +179,8 @@ def bound_words(agent: AbleAgent, standing: Standing, now: datetime) -> str | No
 
 def turn_words(ahead: int, capped: bool, free: AgentGroup | None, now: datetime) -> str:
     """Nothing is in its way but its place in the line."""
-    line = (
-        "It is next in its lane" if not ahead else f"{ahead:,}{' or more' if capped else ''} are ahead in its lane"
-    )
+    line = f"{ahead:,}{' or more are' if capped else ' is' if ahead == 1 else ' are'} ahead in its lane"
+    line = line if ahead else "It is next in its lane"
     if free is None:
         return f"{line}."
     count = f"{free.count:,}" + (" or more" if free.capped else "")
