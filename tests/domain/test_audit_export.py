@@ -5,8 +5,9 @@ from pydantic import ValidationError
 
 from agent_console.domain.audit_export import as_csv, harmless_cell
 from agent_console.domain.audit_proof import Pruned, PrunedMonth
-from agent_console.domain.audit_trail import AuditFilter, AuditRow
+from agent_console.domain.audit_trail import AuditFilter, AuditRow, Checkpoint
 from agent_console.domain.ids import AuditId
+from tests.support.fleet import AT
 
 
 @pytest.mark.parametrize(
@@ -78,3 +79,14 @@ def test_what_was_dropped_in_several_steps_is_told_together() -> None:
 
     assert steps[0].following(None) == steps[0]
     assert (together.done, [one.month for one in together.months]) == (2, ["2026-01", "2026-02"])
+
+
+def test_the_last_checkpoint_is_told_though_nothing_was_dropped_after_it() -> None:
+    first, second = (
+        Checkpoint(month=month, first_position=1, last_position=2, last_hash="0" * 64, rows=2, created_at=AT)
+        for month in ("2026-01", "2026-02")
+    )
+    steps = Pruned(done=1, checkpoint=first), Pruned(done=1, checkpoint=second), Pruned(done=1)
+
+    assert steps[1].following(steps[0]).checkpoint == second
+    assert steps[2].following(steps[1].following(steps[0])).checkpoint == second

@@ -72,4 +72,6 @@ class Pruned(Batch):
         if earlier is None:
             return self
         together = super().following(earlier)
-        return together.model_copy(update={"months": earlier.months + self.months})
+        return together.model_copy(
+            update={"months": earlier.months + self.months, "checkpoint": self.checkpoint or earlier.checkpoint}
+        )
