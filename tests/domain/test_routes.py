@@ -91,7 +91,8 @@ def test_a_name_that_looks_like_an_id_is_written_as_the_id_it_has() -> None:
         (file_of(ROUTE) + "---\nformat: 1\n", "line 4", "one document"),
         (file_of("- {from: a"), "line 4", "not YAML"),
         ("format: 1\n\troutes: []", "line 2", "not YAML: found a tab character that violates indentation"),
-        ("format: 1\nroutes: [\x07]", "line 1", "not YAML: control characters are not allowed"),
+        ("format: 1\nroutes: [\x07]", "line 2", "not YAML: control characters are not allowed"),
+        (f"# Zoë 𝔘\r\n{file_of(ROUTE)}\r\n# \x07", "line 6", "not YAML: control characters are not allowed"),
     ],
 )
 def test_what_a_file_may_not_be_is_told_with_its_line(text: str, line: str, said: str) -> None:
@@ -99,6 +100,12 @@ def test_what_a_file_may_not_be_is_told_with_its_line(text: str, line: str, said
 
     assert first[0] == line, first
     assert said in first[1]
+
+
+def test_a_control_character_is_told_with_its_line_however_far_down_it_stands() -> None:
+    (told,) = complaints(file_of(*[ROUTE] * 10_000, "# Zoë", "\x07"))
+
+    assert told == ("line 10004", "this is not YAML: control characters are not allowed")
 
 
 def test_only_where_notes_stand_is_nothing_written_as_nothing() -> None:

@@ -206,15 +206,19 @@ def read_policy(text: str) -> tuple[FileRoute, ...]:
     except _Stop as stop:
         raise refused_file([*reading.problems, stop.problem]) from None
     except yaml.YAMLError as error:
-        raise refused_file([*reading.problems, _unreadable(error)]) from None
+        raise refused_file([*reading.problems, _unreadable(error, text)]) from None
     if reading.problems:
         raise refused_file(reading.problems)
     return tuple(routes)
 
 
-def _unreadable(error: yaml.YAMLError) -> Problem:
+def _unreadable(error: yaml.YAMLError, text: str) -> Problem:
+    if isinstance(error, yaml.reader.ReaderError):
+        # The reader in C counts bytes.
+        before = text.encode()[: error.position].decode() if yaml.__with_libyaml__ else text[: error.position]
+        return Problem(len(f"{before}.".splitlines()), f"this is not YAML: {error.reason}")
     mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read"
+    what = getattr(error, "problem", None) or "it can't be read"
     return Problem(1 if mark is None else mark.line + 1, f"this is not YAML: {what}")
 
 
