@@ -3,7 +3,9 @@
 import pytest
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
+from agent_console.domain.agent_changes import AgentImport
 from agent_console.domain.errors import WrongId
+from agent_console.domain.registration import AgentRegistration
 from agent_console.repository.operations import OPERATIONS
 from agent_console.repository.operations.fields import value_type
 
@@ -39,6 +41,15 @@ def test_a_time_that_is_none_in_another_zone_is_refused_by_the_name_of_its_field
 
         told = {error["loc"]: error["msg"] for error in refused.value.errors()}
         assert told[field,] == "Value error, must lie in the years 2 to 9998"
+
+
+@pytest.mark.parametrize("field", ["hostname", "os_info", "version"])
+def test_what_another_registry_does_not_know_of_an_agent_is_left_out_and_not_empty(field: str) -> None:
+    for request_type in (AgentImport, AgentRegistration):
+        with pytest.raises(ValidationError) as refused:
+            request_type.model_validate({field: ""})
+
+        assert (field,) in {error["loc"] for error in refused.value.errors()}
 
 
 def test_there_are_requests_with_a_time() -> None:
