@@ -15,7 +15,7 @@ from agent_console.tui.agent_text import agent_text
 from agent_console.tui.terminal.terminal_app import TerminalApp
 from agent_console.tui.terminal.without_colour import WithoutColour
 from agent_console.tui.themes import MONO, theme_for
-from agent_console.tui.wanted import Refused, ThingWanted
+from agent_console.tui.wanted import ThingWanted
 from agent_console.tui.widgets.completing import TypedBefore
 
 if TYPE_CHECKING:
@@ -227,36 +227,29 @@ class Commanding(TerminalApp[None]):
 
         noun = operation_name.partition(".")[0]
         kind = KINDS[WITHOUT_A_LIST.get(noun, noun)]
-        record = await self._named_record(kind, thing_id)
-        if record is None and not self._is_of_list(operation_name):
-            if not thing_id:
-                self._say("Which one? Its id has to follow, or the cursor has to be on it.")
-            return
+        record = None
+        if not _is_of_list(operation_name):
+            record = await self._named_record(kind, thing_id)
+            if record is None:
+                return
         query = kind.query(kind.groups[0].key, 1, None)
         await do_something(self, self.link, Subject(kind, query, record), named=operation_name)
 
-    @staticmethod
-    def _is_of_list(operation_name: str) -> bool:
-        from agent_console.repository.operations import OPERATIONS
-
-        operation = next(operation for operation in OPERATIONS if operation.name == operation_name)
-        return not operation.path_fields
-
     async def _named_record(self, kind: "ListKind", thing_id: str) -> "Record | None":
-        """The thing of this id as it is now; without an id, what one looks at."""
+        """The thing of this id as it is now; without an id, what one looks at. Why there is none is said."""
+        from agent_console.tui.by_id import record_by_id
+
         if not thing_id:
             looked_at = self._looked_at()
             if looked_at is not None and looked_at[0].list_operation is kind.list_operation:
                 return looked_at[1]
-            return None
-        if kind.get_operation is None or kind.asked is None:
+            self._say("Which one? Its id has to follow, or the cursor has to be on it.")
             return None
         try:
-            record: Record = await self.link.call(kind.get_operation, kind.asked(thing_id))
+            return await record_by_id(self.link, kind, thing_id)
         except ConsoleError as error:
-            self.post_message(Refused(error))
+            self._say(str(error))
             return None
-        return record
 
     def _looked_at(self) -> "tuple[ListKind, Record] | None":
         view = self.view
@@ -308,3 +301,11 @@ class Commanding(TerminalApp[None]):
         what = await self.push_screen_wait(CopyMenu(choices))
         if what is not None:
             copy_and_tell(self, choices[what], what.value)
+
+
+def _is_of_list(operation_name: str) -> bool:
+    """What is done without choosing a thing first, whatever the cursor is on."""
+    from agent_console.repository.operations import OPERATIONS
+
+    operation = next(operation for operation in OPERATIONS if operation.name == operation_name)
+    return not operation.path_fields
