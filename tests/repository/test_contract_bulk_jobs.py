@@ -182,7 +182,7 @@ async def test_what_is_not_clear_is_refused_and_never_means_everything(
 def test_a_filter_that_was_left_blank_never_means_everything(
     selection: type[JobSelection], more: dict[str, object], blank: str
 ) -> None:
-    with pytest.raises(ValidationError, match="filter\n.*must not be blank"):
+    with pytest.raises(ValidationError, match=r"filter\n.*must not be blank"):
         selection.model_validate({"filter": blank} | more)
 
 
