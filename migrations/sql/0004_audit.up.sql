@@ -156,15 +156,19 @@ create function make_audit_months(ahead integer default 3) returns integer
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     month timestamptz;
+    its_table text;
     made integer := 0;
 begin
-    perform pg_advisory_xact_lock(hashtext('agent_console.audit_months'));
     for step in 0 .. least(greatest(ahead, 0), 24) loop
         month := date_trunc('month', now() at time zone 'UTC' + make_interval(months => step)) at time zone 'UTC';
-        if to_regclass('audit_log_' || to_char(month at time zone 'UTC', 'YYYY_MM')) is null then
+        its_table := 'audit_log_' || to_char(month at time zone 'UTC', 'YYYY_MM');
+        continue when to_regclass(its_table) is not null;
+        -- Only who misses a month waits: whoever drops one holds this for as long as it reads all of it.
+        perform pg_advisory_xact_lock(hashtext('agent_console.audit_months'));
+        if to_regclass(its_table) is null then
             execute format(
                 'create table %I partition of audit_log for values from (%L) to (%L)',
-                'audit_log_' || to_char(month at time zone 'UTC', 'YYYY_MM'),
+                its_table,
                 month,
                 (month at time zone 'UTC' + interval '1 month') at time zone 'UTC'
             );

@@ -16,7 +16,7 @@ from psycopg import AsyncConnection, AsyncCursor
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from agent_console.repository.postgres.database import MONTHS_AHEAD
+from agent_console.repository.postgres.database import NEXT_MONTH
 from agent_console.repository.postgres.identify import SEEN
 from agent_console.repository.postgres.live.changes import NOTIFY
 from agent_console.repository.postgres.queue.lane_book import LANES
@@ -48,7 +48,7 @@ def _beginning(statement: object) -> str:
 
 # What is done when it is time for it, whatever is asked about: a look at the schema and the lanes, "was here just
 # now", and the notices of what was done before.
-BY_THE_CLOCK = tuple(map(_beginning, (LANES, MONTHS_AHEAD, NOTIFY, SEEN, STANDING, TEND)))
+BY_THE_CLOCK = tuple(map(_beginning, (LANES, NEXT_MONTH, NOTIFY, SEEN, STANDING, TEND)))
 
 Looks = Counter[tuple[str, str]]
 Statement = tuple[str, int | str, tuple[tuple[tuple[str, str], int], ...]]

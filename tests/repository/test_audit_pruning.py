@@ -8,9 +8,11 @@ import psycopg
 import pytest
 
 from agent_console.domain.audit_proof import Pruning
+from agent_console.domain.team_settings import SettingChange
 from agent_console.repository.operations.audit_trail import AUDIT_PRUNE
+from agent_console.repository.operations.people import SETTINGS_SET
 from agent_console.repository.postgres.identify import by_name
-from agent_console.repository.postgres.repository import Backend, PostgresRepository
+from agent_console.repository.postgres.repository import Backend, PostgresRepository, open_direct
 from tests.repository.test_contract_audit_proof import FEBRUARY, JANUARY, whole
 from tests.support.fleet import Fleet
 from tests.support.locks import somebody_waits_for_a_lock
@@ -91,6 +93,34 @@ async def test_who_drops_a_month_waits_for_who_makes_or_drops_one(fleet: Fleet) 
         await another.commit()
 
     assert await begun == [(1,)]
+
+
+async def test_whoever_changes_something_does_not_wait_while_a_month_is_dropped(fleet: Fleet) -> None:
+    """As on the first day of a month, when the last of those ahead is yet to be made."""
+    fleet.execute(f"drop table {_month_ahead(fleet, 3)}")
+
+    async with await psycopg.AsyncConnection.connect(fleet.administration) as another:
+        await another.execute("select pg_advisory_xact_lock(hashtext('agent_console.audit_months'))")
+        async with open_direct(fleet.working, user="ana@example.com") as ana:
+            changed = await ana.call(SETTINGS_SET, SettingChange(name="max_hops", value=4))
+
+    assert changed.value == 4
+
+
+async def test_whoever_changes_something_makes_the_next_month_where_nobody_did(fleet: Fleet) -> None:
+    for ahead in (1, 2, 3):
+        fleet.execute(f"drop table {_month_ahead(fleet, ahead)}")
+
+    async with open_direct(fleet.working, user="ana@example.com") as ana:
+        await ana.call(SETTINGS_SET, SettingChange(name="max_hops", value=4))
+
+    next_month = _month_ahead(fleet, 1)
+    assert fleet.one("select to_regclass(%s)::text", next_month) == next_month
+
+
+def _month_ahead(fleet: Fleet, ahead: int) -> str:
+    month = "to_char(now() at time zone 'UTC' + make_interval(months => %s), 'YYYY_MM')"
+    return str(fleet.one(f"select 'audit_log_' || {month}", ahead))
 
 
 async def test_only_what_is_pruned_may_be_deleted_in_its_transaction(fleet: Fleet) -> None:

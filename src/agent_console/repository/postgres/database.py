@@ -37,7 +37,7 @@ SESSION_SETTINGS = " ".join(
     )
 )
 
-MONTHS_AHEAD = text("select make_audit_months()")
+NEXT_MONTH = text("select make_audit_months(1)")
 
 Answer = TypeVar("Answer")
 
@@ -166,11 +166,11 @@ class Database:
             task.exception()
 
     async def _require_audit_months(self, connection: AsyncConnection) -> None:
-        """A month without a partition would fail every change, so the months ahead are looked after daily."""
+        """A month without a partition would fail every change, so the next one is looked after daily."""
         today = datetime.now(UTC).date()
         if self._months_made_on == today:
             return
-        await connection.execute(MONTHS_AHEAD)
+        await connection.execute(NEXT_MONTH)
         await connection.commit()
         self._months_made_on = today
 

@@ -6,13 +6,13 @@ from agent_console.domain.audit import SYSTEM
 from agent_console.domain.duties import AUDIT_AHEAD, AUDIT_MONTHS
 from agent_console.repository.operations.audit_trail import PRUNE_SECONDS
 from agent_console.repository.postgres.audit.retention import PATIENTLY, drop_oldest
-from agent_console.repository.postgres.database import MONTHS_AHEAD
 from agent_console.repository.postgres.duties.declared import Duty, in_turn
 from agent_console.repository.postgres.repository import Backend
 
 SEALS_AT_ONCE = 5_000
 BATCHES_IN_A_ROUND = 200
 
+MONTHS_AHEAD = text("select make_audit_months()")
 PRUNE_SEALS = text("select prune_audit_seals(:at_most)")
 
 
