@@ -40,6 +40,7 @@ from tests.tui_console.stage import (
     until,
     until_on,
 )
+from tests.tui_console.test_typed_ahead import lines, typed_in_one_go
 
 SIZE = (100, 30)
 
@@ -301,6 +302,19 @@ async def test_a_profile_that_cannot_be_used_is_told_and_one_is_where_one_was(co
 
         assert app.header_facts.profile == "staging"
         assert "only-in-staging" in types_of(app)
+
+
+async def test_a_team_is_typed_as_fast_as_one_likes(config: dict[str, object]) -> None:
+    app = console_on(config)
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        await pilot.press("C")
+        await until_on(app, ProfilesDialog)
+
+        typed_in_one_go(app, "t", "squad")
+
+        await until(lambda: "squad" in lines(app), "what was typed")
+        assert isinstance(app.screen, ProfilesDialog)
 
 
 def test_every_database_on_this_machine_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

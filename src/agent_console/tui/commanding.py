@@ -80,11 +80,19 @@ class Commanding(TerminalApp[None]):
 
         A line that has the keys keeps what can be printed to itself, so this one was pressed before it had them.
         """
-        from textual.widgets import Input
+        from textual.widgets import Input, TextArea
 
-        if isinstance(self.focused, Input) and event.is_printable and event.character is not None:
-            event.prevent_default()
-            self.focused.insert_text_at_cursor(event.character)
+        line, letter = self.focused, event.character if event.is_printable else None
+        if isinstance(line, TextArea) and event.key == "enter":
+            # Nothing is bound there: it takes the key like a letter.
+            letter = "\n"
+        if letter is None or not isinstance(line, Input | TextArea):
+            return
+        event.prevent_default()
+        if isinstance(line, Input):
+            line.insert_text_at_cursor(letter)
+        else:
+            line.insert(letter)
 
     # The command line and the palette
 

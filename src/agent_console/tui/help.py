@@ -143,7 +143,8 @@ class HelpScreen(ClosesItself[None]):
 
     def action_search(self) -> None:
         self._input.display = True
-        self._input.focus()
+        # At once: the next key may be waiting already, and it is text.
+        self.set_focus(self._input)
 
     @on(Input.Changed)
     def _typed(self, message: Input.Changed) -> None:

@@ -125,7 +125,8 @@ class ProfilesDialog(Dialog[PlaceChosen | None]):
             return
         self._say("")
         self._team.display = True
-        self._team.focus()
+        # At once: the next key may be waiting already, and it is text.
+        self.set_focus(self._team)
 
     @on(Input.Submitted)
     def _team_named(self, message: Input.Submitted) -> None:

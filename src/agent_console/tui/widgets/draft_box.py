@@ -80,7 +80,8 @@ class DraftBox(Vertical):
         self.show(text)
         self._text.move_cursor(self._text.document.end)
         self.add_class("open")
-        self._text.focus()
+        # At once: the next key may be waiting already, and it is text.
+        self.screen.set_focus(self._text)
 
     def show(self, text: str) -> None:
         if self._text.text != text:

@@ -54,7 +54,8 @@ class PromptLine(Horizontal):
         self._question.update(system_text(question, "bold"))
         self._input.value = ""
         self.add_class("open")
-        self._input.focus()
+        # At once: the next key may be waiting already, and it is text.
+        self.screen.set_focus(self._input)
 
     @on(PastedLine.Told)
     def _was_pasted(self, message: PastedLine.Told) -> None:

@@ -46,12 +46,13 @@ class AuditFilterLine(Vertical):
 
     @property
     def is_typed_into(self) -> bool:
-        return self._input.has_focus
+        return self.app.focused is self._input
 
     def open(self) -> None:
         self.add_class("open")
         self._told.update(system_text(HINT, "$foreground-muted"))
-        self._input.focus()
+        # At once: the next key may be waiting already, and it is text.
+        self.screen.set_focus(self._input)
 
     def refuse(self, why: str) -> None:
         self._told.update(agent_text(why, "$text-error", limit=300))

@@ -248,7 +248,8 @@ class MatrixLook(Vertical):
 
     def action_filter(self) -> None:
         self.filter.display = True
-        self.filter.focus()
+        # At once: the next key may be waiting already, and it is text.
+        self.screen.set_focus(self.filter)
 
     def action_unfilter(self) -> None:
         self.filter.value = ""
