@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent_console.domain.ids import AgentId, ConnectorId, LaneId, TeamId
+from agent_console.domain.ids import AgentId, ConnectorId, Id, LaneId, TeamId
 from agent_console.domain.lane_words import lane_words
 from agent_console.domain.lanes import Lane
 from agent_console.domain.queue_stats import (
@@ -54,6 +54,26 @@ DEPTHS = text(f"""
     with {COUNTED}
     select status, sum(jobs)::bigint as jobs from counts group by status
 """)  # noqa: S608
+
+# Of the lanes of one agent, by lanes_bound_idx, or of one connector: there are few lanes, however many jobs.
+IN_LANES = """
+    with of_it as materialized (
+        select id from lanes where team_id = :team_id and {column} = :id
+    )
+    select coalesce(sum(jobs), 0)::bigint
+      from (select c.jobs
+              from of_it l
+             cross join lateral (
+                   select jobs from queue_counts
+                    where team_id = :team_id and lane_id = l.id and status = any (:statuses)) as c
+             union all
+            select m.jobs * (coalesce(m.went_to = any (:statuses), false)::integer
+                             - coalesce(m.came_from = any (:statuses), false)::integer)
+              from queue_moves m
+             where m.team_id = :team_id and m.lane_id in (select id from of_it)) as kept
+"""
+BOUND_TO_AGENT = text(IN_LANES.replace("{column}", "bound_agent_id"))
+OF_CONNECTOR = text(IN_LANES.replace("{column}", "connector_id"))
 
 # The first of jobs_status_idx: ids are in the order of time.
 OLDEST = text("""
@@ -111,6 +131,27 @@ async def exact_depths(connection: AsyncConnection, team_id: TeamId) -> dict[Job
     rows = await connection.execute(DEPTHS, {"team_id": team_id})
     found = {row.status: row.jobs for row in rows}
     return {status: found.get(status.value, 0) for status in JobStatus}
+
+
+async def jobs_bound_to(
+    connection: AsyncConnection, team_id: TeamId, agent_id: AgentId, states: Iterable[JobStatus]
+) -> int:
+    return await _in_lanes(connection, BOUND_TO_AGENT, team_id, agent_id, states)
+
+
+async def jobs_of_connector(
+    connection: AsyncConnection, team_id: TeamId, connector_id: ConnectorId, states: Iterable[JobStatus]
+) -> int:
+    return await _in_lanes(connection, OF_CONNECTOR, team_id, connector_id, states)
+
+
+async def _in_lanes(
+    connection: AsyncConnection, lanes: TextClause, team_id: TeamId, id: Id, states: Iterable[JobStatus]
+) -> int:
+    """As many as are in one of these states, exactly."""
+    asked = {"team_id": team_id, "id": id, "statuses": sorted(state.value for state in states)}
+    found: int = (await connection.execute(lanes, asked)).scalar_one()
+    return found
 
 
 @dataclass(frozen=True)

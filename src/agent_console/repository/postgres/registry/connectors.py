@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, delete, exists, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from agent_console.database.tables import agent_connectors, collections, connectors, jobs, users
+from agent_console.database.tables import agent_connectors, collections, connectors, users
 from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.connectors import (
     AGENTS_SHOWN,
@@ -36,6 +36,7 @@ from agent_console.repository.operations.storage import (
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.pages import page_of, position
+from agent_console.repository.postgres.queue.stats import jobs_of_connector
 from agent_console.repository.postgres.registry.credentials_at_rest import Sealed, server_keys
 from agent_console.repository.postgres.work import Work, answers
 
@@ -229,7 +230,15 @@ async def update_connector(work: Work, change: ConnectorUpdate) -> Connector:
     return await connector_of(work, change.connector_id)
 
 
-UNFINISHED = sorted(status.value for status in JobStatus if status not in JOB_FINAL)
+UNFINISHED = frozenset(JobStatus) - JOB_FINAL
+
+
+def _in_use(name: str, what: str) -> ConsoleError:
+    return Conflict(
+        f"Connector {name} is in use by {what}.",
+        hint=f"Delete or finish the {what} first.",
+        details={"used_by": what},
+    )
 
 
 @answers(CONNECTORS_DELETE)
@@ -243,18 +252,10 @@ async def delete_connector(work: Work, asked: ConnectorAsked) -> Connector:
         collections.c.connector_id == connector_id,
         collections.c.deleted_at.is_(None),
     )
-    # Served by jobs_status_idx: only what is not finished is looked at.
-    of_jobs = exists().where(
-        jobs.c.team_id == team_id, jobs.c.status.in_(UNFINISHED), jobs.c.connector_id == connector_id
-    )
-    users_of_it = (("collections", of_collections), ("unfinished jobs", of_jobs))
-    for what, used in users_of_it:
-        if (await work.connection.execute(select(used))).scalar_one():
-            raise Conflict(
-                f"Connector {now.name} is in use by {what}.",
-                hint=f"Delete or finish the {what} first.",
-                details={"used_by": what},
-            )
+    if (await work.connection.execute(select(of_collections))).scalar_one():
+        raise _in_use(now.name, "collections")
+    if await jobs_of_connector(work.connection, team_id, connector_id, UNFINISHED):
+        raise _in_use(now.name, "unfinished jobs")
     await work.connection.execute(
         delete(agent_connectors).where(
             agent_connectors.c.team_id == team_id, agent_connectors.c.connector_id == connector_id
