@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, or_, select, text, update
+from sqlalchemy import Row, Select, and_, func, select, text, union, update
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import users
@@ -104,20 +104,21 @@ async def _change(work: Work, user_id: UserId, **values: Any) -> None:
     )
 
 
+def administrators_and(team_id: TeamId, user_id: UserId) -> Select[Any]:
+    """In one order. The people are found by users_people_idx, however many agents there are."""
+    of_team = select(users.c.id).where(users.c.team_id == team_id)
+    leading = of_team.where(users.c.kind == "human", users.c.role == HumanRole.ADMIN.value, users.c.is_active)
+    concerned = union(of_team.where(users.c.id == user_id), leading)
+    return (
+        select(users, func.now().label("at"))
+        .where(users.c.team_id == team_id, users.c.id.in_(concerned))
+        .order_by(users.c.id)
+    )
+
+
 async def _locked(work: Work, user_id: UserId) -> tuple[Row[Any], Collection[UserId]]:
     """The person and every active administrator, locked in one order: two who leave at once can't both go."""
-    wanted = (
-        select(users, func.now().label("at"))
-        .where(
-            users.c.team_id == work.caller.team_id,
-            or_(
-                users.c.id == user_id,
-                and_(users.c.kind == "human", users.c.role == HumanRole.ADMIN.value, users.c.is_active),
-            ),
-        )
-        .order_by(users.c.id)
-        .with_for_update(of=users, key_share=True)
-    )
+    wanted = administrators_and(work.caller.team_id, user_id).with_for_update(of=users, key_share=True)
     rows = (await work.connection.execute(wanted)).all()
     person = next((row for row in rows if row.id == user_id), None)
     if person is None:
