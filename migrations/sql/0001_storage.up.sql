@@ -157,7 +157,7 @@ create index sessions_open_idx on sessions (team_id, agent_id) where status = 1;
 grant select, insert, update on teams, users, operator_tokens, settings, agents, agent_runtime, pool_counts,
     registration_tokens, worker_tokens, connectors, agent_connectors, collections, sessions
     to agent_console_app;
-grant delete on settings, agent_connectors, connectors to agent_console_app;
+grant delete on settings, agent_runtime, agent_connectors, connectors to agent_console_app;
 grant select on teams, users, settings, agent_runtime, pool_counts, agent_connectors, collections, sessions
     to agent_console_readonly;
 -- The read-only role never sees a hash or a ciphertext.

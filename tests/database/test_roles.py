@@ -31,6 +31,7 @@ WRITTEN_BY_THE_OWNER = {"audit_checkpoints", "audit_heads", "audit_seals", "sche
 REMOVED_BY_THE_PROGRAM = {
     "a2a_routes",
     "agent_connectors",
+    "agent_runtime",
     "approval_looks",
     "connectors",
     "queue_moves",

@@ -197,7 +197,7 @@ async def test_a_drained_agent_finishes_its_jobs_or_gives_them_back_at_no_cost(
     await operator.call(AGENTS_RESUME, AgentAsked(agent_id=atlas))
 
     assert (drained.drain_reason, drained.current_jobs, kept.status) == ("disk swap", 1, JobStatus.RUNNING)
-    assert (released.status, released.attempt, released.next_attempt_at) == (JobStatus.QUEUED, 1, None)
+    assert (released.status, released.attempt, released.next_attempt_at) == (JobStatus.QUEUED, 2, None)
     assert released.started_at == kept.started_at
     assert (resumed.drained_at, resumed.drain_reason) == (None, None)
     assert [(row[0], row[2]) for row in audited(fleet)] == [
@@ -219,8 +219,10 @@ async def test_a_revoked_agent_loses_sessions_and_jobs_and_stays_in_the_pool(
     assert (revoked.status, revoked.revocation_reason) == (Presence.REVOKED, "stolen laptop")
     assert (revoked.open_sessions, revoked.current_jobs) == (0, 0)
     assert again == revoked
-    assert (job.status, job.attempt, job.agent_id) == (JobStatus.QUEUED, 1, None)
-    assert audited(fleet) == [("agent.revoke", str(atlas), {"jobs": 1, "sessions": 1}, "stolen laptop")]
+    assert (job.status, job.attempt, job.agent_id) == (JobStatus.QUEUED, 2, None)
+    assert audited(fleet) == [
+        ("agent.revoke", str(atlas), {"jobs": 1, "waiting": 3, "sessions": 1}, "stolen laptop")
+    ]
 
 
 @pytest.mark.rule("R000-50", "R000-121", "R000-43")
@@ -235,6 +237,10 @@ async def test_an_agent_with_bound_collections_is_not_deleted(repository: Reposi
     assert "2 collections" in refused.value.message
     assert set((await repository.call(AGENTS_GET, AgentAsked(agent_id=atlas))).bound_collections) == bound
     assert audited(fleet) == []
+
+
+def counted(fleet: Fleet) -> object:
+    return fleet.one("select count(*) from agents where deleted_at is null and revoked_at is null")
 
 
 @pytest.mark.rule("R004-45", "R004-67", "R004-68", "R000-130", "R002-26", "R002-68", "R002-69", "R000-20")
@@ -274,7 +280,9 @@ async def test_a_deleted_agent_is_gone_with_all_that_let_it_act(repository: Repo
     )
     assert fleet.one("select api_key_hash from agents where id = %s", atlas) != key
     assert fleet.one("select full_name from users where id = %s", deleted.system_user_id) == "Agent: atlas"
-    facts = {"jobs": 1, "routes": 2, "sessions": 1, "memberships": 1}
+    assert fleet.one("select count(*) from agent_runtime where agent_id = %s", atlas) == 0
+    assert fleet.one("select sum(online + error + offline + unknown) from pool_counts") == counted(fleet)
+    facts = {"jobs": 1, "waiting": 3, "routes": 2, "sessions": 1, "memberships": 1}
     assert audited(fleet)[-1] == ("agent.deleted", str(atlas), facts, None)
 
 

@@ -1,11 +1,17 @@
 """What needs attention: one list, over everything that can be in trouble."""
 
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 
+from agent_console.domain.agent_changes import AgentRevocation
+from agent_console.domain.agents import AgentAsked
 from agent_console.domain.attention import AttentionItem, AttentionKind, AttentionQuery
 from agent_console.domain.ids import AgentId
+from agent_console.domain.jobs import NewJob
+from agent_console.repository.operations import JOBS_CREATE
+from agent_console.repository.operations.agents import AGENTS_DELETE, AGENTS_REVOKE
 from agent_console.repository.operations.attention import ATTENTION_LIST
 from agent_console.repository.port import Repository
 from tests.repository.conftest import VIEWER, OpenRepository
@@ -86,3 +92,73 @@ async def test_more_than_is_listed_is_said_and_nobody_sees_threads_of_others(
     assert approval.more
     assert of_kind(hers, AttentionKind.APPROVAL) == []
     assert of_kind(hers, AttentionKind.AGENT_ERROR) != []
+
+
+async def test_a_hosted_agent_that_ended_in_an_error_is_in_trouble_though_nothing_waits_for_it(
+    repository: Repository, fleet: Fleet
+) -> None:
+    fleet.execute(
+        "update agent_runtime set presence = 'offline', lifecycle = 7, error_message = 'no heartbeat for 90 s',"
+        " lifecycle_changed_at = '2099-03-01T02:00Z' where agent_id = %s",
+        fleet.agent_id("iris"),
+    )
+    fleet.execute("update agent_runtime set lifecycle = 7 where agent_id = %s", fleet.agent_id("juniper"))
+    waits = NewJob(type="scan", payload={}, bound_agent_id=fleet.agent_id("iris"))
+    await repository.call(JOBS_CREATE, waits)
+
+    found = [item for item in await listed(repository) if item.noun == "agents"]
+
+    assert [(item.kind, item.name) for item in found] == [
+        (AttentionKind.AGENT_ERROR, "gantry"),
+        (AttentionKind.AGENT_ERROR, "iris"),
+    ], "juniper is revoked, and of iris it is told once"
+    assert (found[1].since, found[1].says) == (datetime(2099, 3, 1, 2, tzinfo=UTC), "no heartbeat for 90 s")
+
+
+async def test_an_error_of_now_is_not_dated_by_a_move_of_long_ago(repository: Repository, fleet: Fleet) -> None:
+    fleet.execute(
+        "update agent_runtime set lifecycle = 2, lifecycle_changed_at = '2099-01-01' where agent_id = %s",
+        fleet.agent_id("gantry"),
+    )
+
+    [gantry] = of_kind(await listed(repository), AttentionKind.AGENT_ERROR)
+
+    assert gantry.since == fleet.one(
+        "select last_heartbeat_at from agent_runtime where agent_id = %s", fleet.agent_id("gantry")
+    )
+
+
+@pytest.mark.parametrize("gone", ["revoked", "deleted"])
+async def test_jobs_that_only_an_agent_could_take_that_is_gone_are_told(
+    repository: Repository, fleet: Fleet, gone: str
+) -> None:
+    iris = fleet.agent_id("iris")
+    for _ in range(2):
+        await repository.call(JOBS_CREATE, NewJob(type="scan", payload={}, bound_agent_id=iris))
+
+    if gone == "revoked":
+        await repository.call(AGENTS_REVOKE, AgentRevocation(agent_id=iris, reason="its laptop was stolen"))
+    else:
+        await repository.call(AGENTS_DELETE, AgentAsked(agent_id=iris))
+
+    [told] = of_kind(await listed(repository), AttentionKind.AGENT_SILENT)
+    assert (told.id, told.name) == (str(iris), "iris")
+    assert (
+        fleet.one(f"select {gone}_at - %s < interval '1 ms' from agents where name = 'iris'", told.since) is True
+    )
+    assert told.says == f"{gone}, with 2 jobs waiting for it alone: rebind or cancel them"
+    action = {"revoked": "agent.revoke", "deleted": "agent.deleted"}[gone]
+    assert fleet.one("select metadata -> 'waiting' from audit_log where action = %s", action) == 2
+
+
+async def test_an_agent_that_is_gone_and_left_nothing_behind_is_not_told(
+    repository: Repository, fleet: Fleet
+) -> None:
+    busy = fleet.agent_id("ember")
+    fleet.execute("update agent_runtime set presence = 'offline' where agent_id = %s", busy)
+    before = {item.id for item in await listed(repository)}
+
+    await repository.call(AGENTS_REVOKE, AgentRevocation(agent_id=busy, reason="its laptop was stolen"))
+
+    assert str(busy) in before
+    assert str(busy) not in {item.id for item in await listed(repository)}

@@ -1,10 +1,11 @@
 """What needs attention: a few of each kind, each found through the index of its own list."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 
-from agent_console.domain.agents import Agent, AgentQuery
+from agent_console.domain.agents import Agent
 from agent_console.domain.approvals import ApprovalListed, ApprovalQuery
 from agent_console.domain.attention import (
     NOUN_OF,
@@ -19,19 +20,20 @@ from agent_console.domain.permissions import GRANTS, Permission
 from agent_console.domain.records import Page
 from agent_console.domain.redact import redact
 from agent_console.domain.runs import Run, RunQuery
-from agent_console.domain.states import JobStatus, Presence, RunStatus
+from agent_console.domain.states import JobStatus, Lifecycle, RunStatus
 from agent_console.repository.operations.attention import ATTENTION_LIST
 from agent_console.repository.postgres.policy.approval_lists import list_approvals
 from agent_console.repository.postgres.queue.jobs import list_jobs
 from agent_console.repository.postgres.queue.stats import COUNTED
-from agent_console.repository.postgres.registry.agents import list_agents
+from agent_console.repository.postgres.registry.agents import agents_in_error
 from agent_console.repository.postgres.runs.lists import list_runs
 from agent_console.repository.postgres.work import Work, answers
 
 WORDS_MOST = 500
 
-# Agents that are neither online nor in error and have jobs in hand or waiting for them alone; jobs_held_idx and
-# the counts of lanes that are bound to one agent, neither of which grows with the queue.
+# Agents that have jobs in hand or waiting for them alone, and nobody there who does them: jobs_held_idx and the
+# counts of lanes that are bound to one agent lead to them, neither of which grows with the queue or with agents of
+# old. One that is in error is told as such. The limits keep the planner from reading whole tables instead.
 SILENT = text(f"""
     with {COUNTED}, held as (
         select agent_id, count(*) as jobs
@@ -46,15 +48,25 @@ SILENT = text(f"""
          where l.team_id = :team_id and l.bound_agent_id is not null
          group by l.bound_agent_id
         having sum(c.jobs) > 0
+    ), wanted as (
+        select agent_id, sum(held)::bigint as held, sum(bound)::bigint as bound
+          from (select agent_id, jobs as held, 0 as bound from held
+                union all
+                select agent_id, 0, jobs from bound) as work
+         group by agent_id
     )
-    select a.id, a.name, r.last_heartbeat_at, coalesce(held.jobs, 0) as held, coalesce(bound.jobs, 0) as bound
-      from agent_runtime r
-      join agents a on a.team_id = r.team_id and a.id = r.agent_id and a.deleted_at is null
-      left join held on held.agent_id = r.agent_id
-      left join bound on bound.agent_id = r.agent_id
-     where r.team_id = :team_id and r.presence in ('offline', 'unknown') and a.revoked_at is null
-       and (held.agent_id is not null or bound.agent_id is not null)
-     order by r.last_heartbeat_at desc nulls last, a.id
+    select a.id, a.name, w.held, w.bound,
+           case when a.deleted_at is not null then 'deleted'
+                when a.revoked_at is not null then 'revoked' end as gone,
+           coalesce(a.deleted_at, a.revoked_at, r.last_heartbeat_at) as since
+      from wanted w
+     cross join lateral (
+           select * from agents where team_id = :team_id and id = w.agent_id limit 1) as a
+      left join lateral (
+           select * from agent_runtime where team_id = :team_id and agent_id = w.agent_id limit 1) as r on true
+     where case when a.deleted_at is not null or a.revoked_at is not null then w.bound > 0
+                else r.presence in ('offline', 'unknown') and r.lifecycle is distinct from {Lifecycle.ERROR:d} end
+     order by since desc nulls last, a.id
      limit :limit + 1
 """)  # noqa: S608
 
@@ -119,33 +131,34 @@ async def _dead_letters(work: Work, limit: int) -> list[AttentionItem]:
 
 
 async def _agents_in_error(work: Work, limit: int) -> list[AttentionItem]:
-    page: Page[Agent] = await list_agents(work, AgentQuery(status=Presence.ERROR, limit=limit))
+    wanted = agents_in_error(work.caller.team_id, limit + 1)
+    agents = [Agent.model_validate(dict(row)) for row in (await work.connection.execute(wanted)).mappings()]
     found = [
         _told(
             AttentionKind.AGENT_ERROR,
             agent.id,
             agent.name,
-            since=agent.lifecycle_changed_at or agent.last_heartbeat_at,
+            since=agent.lifecycle_changed_at if agent.lifecycle is Lifecycle.ERROR else agent.last_heartbeat_at,
             says=_words(agent.error_message),
         )
-        for agent in page.items
+        for agent in agents[:limit]
     ]
-    return _marked(found, page.next is not None)
+    return _marked(found, len(agents) > limit)
 
 
 async def _silent_agents(work: Work, limit: int) -> list[AttentionItem]:
     rows = (await work.connection.execute(SILENT, {"team_id": work.caller.team_id, "limit": limit})).all()
     found = [
-        _told(
-            AttentionKind.AGENT_SILENT,
-            AgentId.of(row.id),
-            row.name,
-            since=row.last_heartbeat_at,
-            says=f"{row.held} jobs in hand, {row.bound} waiting for it alone",
-        )
+        _told(AttentionKind.AGENT_SILENT, AgentId.of(row.id), row.name, since=row.since, says=_left_behind(row))
         for row in rows[:limit]
     ]
     return _marked(found, len(rows) > limit)
+
+
+def _left_behind(row: Row[Any]) -> str:
+    if row.gone is None:
+        return f"{row.held} jobs in hand, {row.bound} waiting for it alone"
+    return f"{row.gone}, with {row.bound} jobs waiting for it alone: rebind or cancel them"
 
 
 async def _timed_out(work: Work, limit: int) -> list[AttentionItem]:

@@ -29,6 +29,7 @@ from agent_console.domain.agents import Agent, AgentAsked
 from agent_console.domain.audit import AuditEvent, Fact
 from agent_console.domain.errors import Conflict
 from agent_console.domain.ids import AgentId
+from agent_console.domain.job_acts import WAITING
 from agent_console.domain.kinds import ParticipantType
 from agent_console.domain.secrets import Secret
 from agent_console.domain.states import JobStatus, Lifecycle
@@ -55,6 +56,7 @@ from agent_console.repository.postgres import audit
 from agent_console.repository.postgres.policy.approval_endings import withdraw_for_agent
 from agent_console.repository.postgres.policy.route_changes import Change, standing, write
 from agent_console.repository.postgres.queue.release import close_sessions, release_jobs
+from agent_console.repository.postgres.queue.stats import jobs_bound_to
 from agent_console.repository.postgres.registry.agent_words import no_agent
 from agent_console.repository.postgres.registry.agents import get_agent
 from agent_console.repository.postgres.registry.worker_tokens import end_worker_tokens
@@ -127,6 +129,11 @@ async def release(work: Work, agent_id: AgentId, reason: str) -> int:
         if job.status is JobStatus.QUEUED:
             work.announce(Topic.WORK, job.place)
     return len(released)
+
+
+async def _waiting(work: Work, agent_id: AgentId) -> int:
+    """Jobs that wait for it alone, and will wait for ever if nobody sees to them."""
+    return await jobs_bound_to(work.connection, work.caller.team_id, agent_id, WAITING)
 
 
 async def close(work: Work, agent_id: AgentId, reason: str) -> int:
@@ -225,6 +232,7 @@ async def revoke_agent(work: Work, asked: AgentRevocation) -> Agent:
         facts = {
             "sessions": await close(work, asked.agent_id, "the agent was revoked"),
             "jobs": await release(work, asked.agent_id, "the agent was revoked"),
+            "waiting": await _waiting(work, asked.agent_id),
         }
         await withdraw_for_agent(work, asked.agent_id, agent.at)
         await tell(work, AGENT_REVOKED, asked.agent_id, agent.at, facts, asked.reason)
@@ -242,6 +250,7 @@ async def delete_agent(work: Work, asked: AgentAsked) -> Agent:
     facts = {
         "sessions": await close(work, asked.agent_id, "the agent was deleted"),
         "jobs": await release(work, asked.agent_id, "the agent was deleted"),
+        "waiting": await _waiting(work, asked.agent_id),
         "routes": await _remove_routes(work, asked.agent_id, agent.at),
         "memberships": await _leave_threads(work, asked.agent_id, agent.at),
     }
@@ -260,6 +269,10 @@ async def delete_agent(work: Work, asked: AgentAsked) -> Agent:
         api_key_hash=Secret.mint(team_id, asked.agent_id).hash,
         previous_key_hash=None,
         previous_key_ends_at=None,
+    )
+    # After the change, which takes it out of the count of the pool. Whoever looks for the living meets no dead.
+    await work.connection.execute(
+        delete(agent_runtime).where(agent_runtime.c.team_id == team_id, agent_runtime.c.agent_id == asked.agent_id)
     )
     await tell(work, AGENT_DELETED, asked.agent_id, agent.at, facts)
     return last

@@ -18,6 +18,7 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    union,
 )
 
 from agent_console.database.tables import (
@@ -112,7 +113,11 @@ UPTIME = case(
 
 
 def status_is(status: Presence) -> ColumnElement[bool]:
-    return STATUS.in_((status.value,))
+    """With the presence that it implies, if there is one, which agent_runtime_presence_idx knows."""
+    shown = STATUS.in_((status.value,))
+    if status in (Presence.OFFLINE, Presence.REVOKED):
+        return shown
+    return and_(shown, agent_runtime.c.presence == status.value)
 
 
 def living_agents(team_id: TeamId) -> Select[Any]:
@@ -141,6 +146,20 @@ def living_agents(team_id: TeamId) -> Select[Any]:
     )
 
 
+def agents_in_error(team_id: TeamId, at_most: int) -> Select[Any]:
+    """Those that say so, and hosted ones that ended in an error: each found by an index of its own."""
+    gone_wrong = and_(agent_runtime.c.lifecycle == Lifecycle.ERROR, agents.c.revoked_at.is_(None))
+    runtime = and_(agent_runtime.c.team_id == agents.c.team_id, agent_runtime.c.agent_id == agents.c.id)
+
+    def newest(way: ColumnElement[bool]) -> Select[Any]:
+        found = select(agents.c.id).select_from(agents.join(agent_runtime, runtime))
+        living = found.where(agents.c.team_id == team_id, agents.c.deleted_at.is_(None), way)
+        return select(living.order_by(agents.c.id.desc()).limit(at_most).subquery().c.id)
+
+    either_way = union(newest(status_is(Presence.ERROR)), newest(gone_wrong))
+    return living_agents(team_id).where(agents.c.id.in_(either_way)).order_by(agents.c.id.desc()).limit(at_most)
+
+
 def has_capability(capabilities: ColumnElement[Any], demand: str) -> ColumnElement[bool]:
     """A tool asked for without a version is also found with one."""
     exact = capabilities.op("?", is_comparison=True)(demand)
@@ -153,7 +172,7 @@ def has_capability(capabilities: ColumnElement[Any], demand: str) -> ColumnEleme
 
 @answers(AGENTS_LIST)
 async def list_agents(work: Work, query: AgentQuery) -> Page[Agent]:
-    wanted = _asked_for(_from_either_end(living_agents(work.caller.team_id), query), query)
+    wanted = agents_asked_for(work.caller.team_id, query)
     if query.filter is None:
         rows = (await work.connection.execute(wanted.limit(query.limit + 1))).mappings().all()
         return page_of(Page[Agent], rows, query.limit, AgentId)
@@ -220,7 +239,8 @@ def _called(team_id: TeamId, words: tuple[str, ...]) -> Select[Any]:
     return select(users.c.id).where(users.c.team_id == team_id, named)
 
 
-def _asked_for(wanted: Select[Any], query: AgentQuery) -> Select[Any]:
+def agents_asked_for(team_id: TeamId, query: AgentQuery) -> Select[Any]:
+    wanted = _from_either_end(living_agents(team_id), query)
     if query.status is not None:
         wanted = wanted.where(status_is(query.status))
     if query.owner is not None:
