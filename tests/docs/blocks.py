@@ -14,6 +14,7 @@ BLOCK = re.compile(
     r"(?:<!-- not run: (?P<why>[^\n]+?) -->\n)?^```sh\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 GIVEN = re.compile(r"<<'(?P<end>\w+)'")
+PROFILE = re.compile(r"^```toml\n# \S*/config\.toml$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Document:
     commands: tuple[Command, ...]
     not_run: tuple[str, ...]
     """Why each of the other blocks is not run."""
+    profile_line: int
+    """Where the page writes a profile of its own, or 0: what stands before has to say itself where it goes."""
 
 
 def documents() -> tuple[Path, ...]:
@@ -49,7 +52,9 @@ def read(path: Path) -> Document:
         else:
             first = text.count("\n", 0, block.start("lines")) + 1
             commands += _commands(name, first, block["lines"])
-    return Document(name, tuple(commands), tuple(not_run))
+    profile = PROFILE.search(text)
+    profile_line = text.count("\n", 0, profile.start()) + 1 if profile else 0
+    return Document(name, tuple(commands), tuple(not_run), profile_line)
 
 
 def _commands(document: str, first: int, lines: str) -> Iterator[Command]:

@@ -2,9 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from tests.docs.blocks import Command
+from tests.docs.blocks import Command, Document
 
 # The fleet's own agents were last heard of in another century.
 HEARD_OF = (
@@ -12,7 +12,7 @@ HEARD_OF = (
 )
 STAYING = {
     r"^agent-console serve\b": "grep -q 'Listening on' staying",
-    r"^agent-console agent run\b": f'psql --no-align --command="{HEARD_OF}" "$AGENT_CONSOLE_DSN" | grep -q heard',
+    r"^agent-console agent run\b": f'psql --no-align --command="{HEARD_OF}" "$FLEET" | grep -q heard',
     r"^agent-console audit tail .*--follow": None,
 }
 """Commands that go on until they are told to stop, and what tells that they work, if anything does."""
@@ -35,17 +35,24 @@ END = """\
 leaving=${staying-}
 staying=
 for one in $leaving; do
-    kill -TERM "$one"
+    kill -TERM "$one" 2>/dev/null || true
     wait "$one" && code=0 || code=$?
     case $code in 0|130|143) ;; *) echo "it left with $code" >&2; exit 1;; esac
 done
 """
 
 
-def script(commands: Sequence[Command], real: Callable[[str], str]) -> str:
-    """`real` puts real things into the places of those that the document only names."""
-    lines = [f"echo {shlex.quote(command.place)} >reached\n{_run(real(command.words))}\n" for command in commands]
-    return "".join([BEGIN, *lines, END])
+def script(document: Document, real: Callable[[str], str], profile: Mapping[str, str]) -> str:
+    """`real` puts real things into the places of those that the document only names; `profile` is where commands
+    go that do not say it."""
+    before = [command for command in document.commands if command.line < document.profile_line]
+    behind = document.commands[len(before) :]
+    exported = [f"export {name}={shlex.quote(value)}\n" for name, value in profile.items()]
+    return "".join([BEGIN, *_lines(before, real), *exported, *_lines(behind, real), END])
+
+
+def _lines(commands: Sequence[Command], real: Callable[[str], str]) -> list[str]:
+    return [f"echo {shlex.quote(command.place)} >reached\n{_run(real(command.words))}\n" for command in commands]
 
 
 def _run(words: str) -> str:

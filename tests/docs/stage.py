@@ -1,6 +1,7 @@
 """Where documents are run: a fleet, a server, and a folder with all the files that the pages speak of."""
 
 import asyncio
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,16 @@ from tests.support.until import until
 SECONDS = 300
 URL = re.compile(r"https?://(?:console\.example\.com|127\.0\.0\.1:\d+)")
 MINT = "agent-console registration-tokens mint | awk '/^secret/ { print $2 }'"
+# What a page makes itself before it is named there.
+LATEST = {
+    "aud": "agent-console audit list --limit 1 -o ids",
+    "col": "agent-console collections list -o ids | tail -n 1",
+    "con": "agent-console connectors list -o ids | tail -n 1",
+    "wkt": "agent-console worker-tokens list --limit 1 -o ids",
+}
+SERVER_KEY = "A" * 43
+# Whoever says nowhere where to go would get a database of their own.
+NOWHERE = "postgresql://127.0.0.1:1/nobody-said-where"
 ID = re.compile(r"\b([a-z]{3})_(?:…|01h455vb4pex5vsknk084sn02q)")
 
 
@@ -50,6 +61,7 @@ class Stage:
     def _databases(self) -> dict[str, str]:
         return {
             "postgresql://admin@db.example.com/agents": self.fleet.administration,
+            "postgresql://console@db.example.com/agents": self.fleet.working,
             "postgresql://admin@new.example.com/postgres": self.other.dsn(),
             "postgresql://admin@new.example.com/agents": self.other.dsn("agents"),
         }
@@ -58,8 +70,12 @@ class Stage:
         return str(self.fleet.one(statement))
 
     def _id(self, prefix: str) -> str:
+        if prefix in LATEST:
+            return f"$({LATEST[prefix]})"
         if prefix == "agt":
             return str(self.fleet.agent_id("atlas"))
+        if prefix == "usr":
+            return str(self.fleet.user_id("ole@example.com"))
         kinds: dict[str, tuple[type[Id], str]] = {
             "job": (JobId, "select id from jobs where status = 'queued' order by id"),
             "thr": (ThreadId, "select id from threads where visibility = 'shared' order by id"),
@@ -76,7 +92,8 @@ class Stage:
 
     def run(self, document: Document) -> None:
         """Run every command of the document; the first that fails is told with what it said."""
-        text = script(document.commands, self.real)
+        profile = {"AGENT_CONSOLE_CONFIG": str(self._config("fleet", self.fleet.working))}
+        text = script(document, self.real, profile)
         home = self.folder / "homes" / Path(document.name).stem
         home.mkdir(parents=True)
         with (self.folder / "said").open("w+", encoding="utf-8") as said:
@@ -97,17 +114,28 @@ class Stage:
         return environment(home) | {
             "PATH": path,
             "AGENT_CONSOLE_DOOR": str(self.folder / "door"),
-            "AGENT_CONSOLE_DSN": self.fleet.working,
-            "AGENT_CONSOLE_TEAM": "example",
-            "AGENT_CONSOLE_USER": "ana@example.com",
+            "AGENT_CONSOLE_SERVER_KEY": SERVER_KEY,
+            "AGENT_CONSOLE_CONFIG": str(self._config("nowhere", NOWHERE)),
+            "FLEET": self.fleet.administration,
         }
+
+    def _config(self, name: str, dsn: str) -> Path:
+        """In a file, as a reader has it: variables would count for whatever a command says about itself."""
+        path = self.folder / f"{name}.toml"
+        path.write_text(
+            f'default_profile = "fleet"\nteam = "example"\nuser = "ana@example.com"\n'
+            f"[profiles.fleet]\ndsn = {json.dumps(dsn)}\n",
+            encoding="utf-8",
+        )
+        path.chmod(0o600)
+        return path
 
 
 @contextmanager
 def stage(fleet: Fleet, other: Cluster, folder: Path) -> Iterator[Stage]:
     """One server, and one way to start the program, for all documents."""
     lay_out(folder)
-    variables = environment(folder, AGENT_CONSOLE_DSN=fleet.working, AGENT_CONSOLE_SERVER_KEY="A" * 43)
+    variables = environment(folder, AGENT_CONSOLE_DSN=fleet.working, AGENT_CONSOLE_SERVER_KEY=SERVER_KEY)
     with door(folder / "door"), started("serve", "--port", "0", "--no-access-log", variables=variables) as server:
         assert server.stdout is not None
         url = server.stdout.readline().strip()
