@@ -1,13 +1,17 @@
 """What a credential and a connector let an agent take."""
 
+import asyncio
+
 import pytest
 
+from agent_console.domain.errors import Unauthorized
 from agent_console.domain.secrets import Secret
 from agent_console.domain.tokens import NewWorkerToken
 from agent_console.repository.operations.credentials import WORKER_TOKENS_MINT
 from agent_console.repository.port import Repository
-from agent_console.repository.postgres.repository import open_direct
-from tests.queue.crew import Crew, claim
+from agent_console.repository.postgres.repository import PostgresRepository, open_direct
+from tests.queue.crew import Crew, claim, until
+from tests.queue.test_waiting_together import who_sleeps
 from tests.support.connectors import make_connector
 
 
@@ -122,3 +126,18 @@ async def test_a_capability_that_is_new_counts_for_the_next_claim(roomy: Crew) -
     lost = await all_types(atlas)
 
     assert (before, after, lost) == ([], ["gpu"], [])
+
+
+@pytest.mark.rule("R001-12")
+async def test_a_token_that_is_revoked_while_its_bearer_waits_brings_no_job(direct_crew: Crew) -> None:
+    worker = await with_token(direct_crew)
+    assert isinstance(worker, PostgresRepository)
+    waiting = asyncio.create_task(claim(worker, wait_seconds=20))
+    await until(lambda: who_sleeps(worker.backend) == 1)
+
+    direct_crew.fleet.execute("update worker_tokens set is_active = false")
+    made = await direct_crew.enqueue()
+    with pytest.raises(Unauthorized):
+        await waiting
+
+    assert direct_crew.status(made.id) == "queued"

@@ -1,21 +1,24 @@
 """What others do to the same jobs at the same moment: their jobs are passed over, and nobody gets one twice."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
 
 from agent_console.domain.ids import JobId
+from agent_console.domain.working import Ended, JobFailed
+from agent_console.repository.operations.working import JOBS_FAIL
 from agent_console.repository.postgres.repository import open_direct
 from tests.database.team import Row
 from tests.database.turning import short_turn, turn, turns_together
-from tests.queue.crew import Crew, claim, until
+from tests.queue.crew import Crew, claim, take, take_running, until
 from tests.support.connectors import make_connector
 from tests.support.fleet import Fleet
-from tests.support.locks import WAITING
+from tests.support.locks import WAITING, somebody_waits_for_a_lock
 
 
 @contextmanager
@@ -139,3 +142,40 @@ async def test_a_job_that_somebody_took_after_it_was_seen_is_not_given_again(
 
     assert (answer["standing"], answer["job_id"]) == ("open", None)
     assert direct_crew.status(made.id) == "cancelled"
+
+
+async def while_held(crew: Crew, job: JobId, change: str, saying: Coroutine[Any, Any, Ended]) -> Ended:
+    """What becomes of an ending that waits for somebody who changes the job in that moment."""
+    with psycopg.connect(crew.fleet.administration) as changing:
+        changing.execute(change.encode(), (job,))
+        ending = asyncio.create_task(saying)
+        await somebody_waits_for_a_lock(crew.fleet, task=ending)
+    return await ending
+
+
+async def test_a_cancel_in_the_moment_of_a_failure_ends_the_job_at_the_first_word(direct_crew: Crew) -> None:
+    atlas = await direct_crew.agent("atlas")
+    made = await direct_crew.enqueue()
+    await take_running(atlas)
+    asked = "update jobs set cancel_requested_at = now() where id = %s"
+    said = JobFailed(job_id=made.id, attempt=1, error="x", retryable=True)
+
+    ended = await while_held(direct_crew, made.id, asked, atlas.call(JOBS_FAIL, said))
+
+    assert (ended.status, direct_crew.status(made.id)) == ("cancelled", "cancelled")
+
+
+async def test_a_start_in_the_moment_of_a_failure_is_counted_from_where_it_led(direct_crew: Crew) -> None:
+    atlas = await direct_crew.agent("atlas")
+    made = await direct_crew.enqueue()
+    await take(atlas)
+    started = "update jobs set status = 'running', started_at = now() where id = %s"
+    said = JobFailed(job_id=made.id, attempt=1, error="x", retryable=False)
+
+    await while_held(direct_crew, made.id, started, atlas.call(JOBS_FAIL, said))
+
+    moves = direct_crew.rows("select came_from, went_to from queue_moves order by id")
+    assert [(move["came_from"], move["went_to"]) for move in moves][-2:] == [
+        ("assigned", "running"),
+        ("running", "failed"),
+    ]

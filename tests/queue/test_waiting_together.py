@@ -9,8 +9,10 @@ import pytest
 
 from agent_console.domain.ids import AgentId
 from agent_console.domain.jobs import NewJob
+from agent_console.domain.many_jobs import NewJobs
 from agent_console.domain.working import Claimed
 from agent_console.repository.operations import JOBS_CREATE
+from agent_console.repository.operations.enqueueing import JOBS_CREATE_MANY
 from agent_console.repository.postgres.identify import by_name, by_token
 from agent_console.repository.postgres.queue import waiting
 from agent_console.repository.postgres.repository import Backend, PostgresRepository
@@ -68,6 +70,24 @@ async def test_a_job_that_no_notice_told_of_is_found_for_who_waits(
     second.cancel()
     await asyncio.gather(second, return_exceptions=True)
     await elsewhere.close()
+
+
+async def test_of_a_crowd_everybody_gets_one_of_as_many_jobs_without_waiting_for_the_next_look(
+    quiet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "WOKEN_AT_ONCE", 2)
+    monkeypatch.setattr(waiting, "LOOK_AGAIN_SECONDS", 10_000)
+    backend = Backend(quiet.working)
+    everybody = [waiting_for_one(backend, agent) for agent in crowd(quiet, MANY)]
+    await until(lambda: who_sleeps(backend) == MANY)
+
+    jobs = NewJobs(jobs=tuple(NewJob(type="work", payload={}) for _ in range(MANY)))
+    await PostgresRepository(backend, by_name("example", "ole@example.com")).call(JOBS_CREATE_MANY, jobs)
+    async with asyncio.timeout(LONG - 5):
+        claimed = await asyncio.gather(*everybody)
+
+    assert len({one.job.id for one in claimed if one.job is not None}) == MANY
+    await backend.close()
 
 
 async def test_many_who_wait_for_nothing_do_not_ask_again_and_again(quiet: Fleet, deaf: Backend) -> None:

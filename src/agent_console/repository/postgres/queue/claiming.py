@@ -1,6 +1,7 @@
 """Taking jobs and ending them: what an agent does all day."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,8 @@ async def take_jobs(repository: "PostgresRepository", claim: Claim) -> Claimed:
     claiming = Claiming(repository.backend.queue, acting, claim)
     if not claim.wait_seconds:
         return await claiming.once()
-    return await claiming.until(monotonic() + claim.wait_seconds)
+    again = partial(acting_agent, repository, CLAIMS_TAKE.name, claim.worker_id)
+    return await claiming.until(monotonic() + claim.wait_seconds, again)
 
 
 class Claiming:
@@ -73,16 +75,24 @@ class Claiming:
         self.wanted = wanted
         self.field = field
 
-    async def until(self, deadline: float) -> Claimed:
-        """Whoever waits is known to those who wake before it looks, so that nothing comes in between."""
+    async def until(self, deadline: float, again: Callable[[], Awaitable[Acting]]) -> Claimed:
+        """Whoever waits is known to those who wake before it looks, so that nothing comes in between.
+
+        A key is proved with each turn; who came with a token is asked for again after each wait.
+        """
         with self.queue.waiting.expecting(self.acting.agent_id, await self.routing()) as woken:
             while True:
                 woken.told.clear()
                 claimed = await self.once()
                 left = deadline - monotonic()
-                if claimed.jobs or claimed.reason in NOT_WORTH_WAITING or left <= 0 or self.queue.waiting.over:
+                if claimed.jobs:
+                    self.queue.waiting.pass_on(woken)
+                    return claimed
+                if claimed.reason in NOT_WORTH_WAITING or left <= 0 or self.queue.waiting.over:
                     return claimed
                 await woken.wait(left)
+                if self.acting.key_hash is None:
+                    self.acting = await again()
                 woken.routing = await self.routing()
 
     async def once(self) -> Claimed:
@@ -231,7 +241,11 @@ async def _end(repository: "PostgresRepository", operation: str, ending: Ending,
     queue, wanted = repository.backend.queue, ending.claim_next
     claiming = None if wanted is None else Claiming(queue, acting, wanted, f"claim_next.{LEASE_FIELD}")
     turn = Turn(acting.agent_id, acting.key_hash, finish)
-    taken = await (claiming.take(finish) if claiming else queue.turns.take(Routing(acting.team_id), turn))
+    for _ in range(ASK_AGAIN):
+        taken = await (claiming.take(finish) if claiming else queue.turns.take(Routing(acting.team_id), turn))
+        # Somebody was changing the job in that moment: it is decided anew of the job as it is now.
+        if taken.finish != "again":
+            break
     require_standing(taken)
     status = taken.finish_status
     if taken.finish == "apart" and isinstance(ending, JobDone):

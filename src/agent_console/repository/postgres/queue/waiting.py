@@ -112,9 +112,14 @@ class WaitingAgents:
                 self._book.forget(team_id)
                 self._wake(team_id, lambda _: True)
 
-    def _wake(self, team_id: TeamId, concerns: Callable[[Woken], bool]) -> None:
+    def pass_on(self, served: Woken) -> None:
+        """Where one got a job there may be more: the next of its kind looks, and so on until one finds none."""
+        self._wake(
+            served.routing.team_id, lambda woken: woken is not served and woken.routing == served.routing, left=1
+        )
+
+    def _wake(self, team_id: TeamId, concerns: Callable[[Woken], bool], left: int = WOKEN_AT_ONCE) -> None:
         """Who has waited longest first."""
-        left = WOKEN_AT_ONCE
         for woken in self._waiting.get(team_id, ()):
             if left and not woken.told.is_set() and concerns(woken):
                 woken.told.set()
