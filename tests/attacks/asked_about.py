@@ -46,6 +46,15 @@ INSTEAD: Mapping[str, Callable[[TwoTeams], Values]] = {
     "jobs.reprioritise_many collection_id": lambda _: {"priority": 9},
 }
 WITHOUT = {"threads.grant agent_id": "user_id"}
+ANOTHER_HELD = """
+    insert into jobs
+    select (jsonb_populate_record(j, jsonb_build_object('id', %s, 'idempotency_key', null, 'run_id', null))).*
+      from jobs j
+     where j.agent_id = %s and j.status = 'running'
+     order by j.id
+     limit 1
+ returning id, attempt
+"""
 # Other ids, times and names of ours: what tells one call from the next, and nothing of whom was asked about.
 PASSING = re.compile(r"\b[a-z]{3}_[0-9a-z]{26}\b|\bthing-\d+\b|\bagt_key_\w{8}\b|\d{4}-\d\d-\d\dT[\d:.]+Z")
 
@@ -75,15 +84,17 @@ async def valid(teams: TwoTeams, field: Field[Kind]) -> Values:
     for other in FIELDS:
         if other.operation is operation and other.path[0] in asked:
             asked = dict(other.filled(asked, teams.ours[other.kind.prefix]))
-    return asked | _held_job(teams) if asked.keys() >= {"job_id", "attempt"} else asked
+    return with_its_own_job(teams, asked)
 
 
-def _held_job(teams: TwoTeams) -> dict[str, object]:
-    """What atlas works on: who reports on it is listened to."""
+def with_its_own_job(teams: TwoTeams, values: Values) -> Values:
+    """A report on a job is about another one that atlas works on: one report may end it for all that follow."""
+    if not values.keys() >= {"job_id", "attempt"}:
+        return values
     fleet = teams.stage.fleet
-    held = "select id, attempt from jobs where agent_id = %s and status = 'running' order by id desc limit 1"
-    found = fleet.execute(held, fleet.agent_id("atlas"))
-    return {"job_id": str(JobId(str(found[0][0]))), "attempt": found[0][1]} if found else {}
+    found = fleet.execute(ANOTHER_HELD, JobId.new(), fleet.agent_id("atlas"))
+    held = {"job_id": str(JobId(str(found[0][0]))), "attempt": found[0][1]} if found else {}
+    return {**values, **held}
 
 
 async def answer(caller: Repository, field: IdField, values: Values, id_: Id) -> str:

@@ -13,7 +13,7 @@ import pytest
 from agent_console.domain.ids import OperatorTokenId, TeamId
 from agent_console.domain.secrets import Secret
 from agent_console.repository.operations.audit_trail import AUDIT_EXPORT
-from tests.attacks.asked_about import valid
+from tests.attacks.asked_about import valid, with_its_own_job
 from tests.attacks.hostile_strings import HOSTILE, dangers
 from tests.attacks.over_http import Server, server
 from tests.attacks.request_fields import Field, Values, text_fields
@@ -41,7 +41,7 @@ class Doors:
     valid: dict[str, Values]
 
     async def enter(self, door: Field[str], text: str) -> httpx.Response:
-        return await self.server.asked(door.operation, door.filled(self.valid[door.operation.name], text))
+        return await self.server.asked(door.operation, door.filled(self.valid[door.name], text))
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def doors(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         for door in DOORS:
             if door.operation.name not in known:
                 known[door.operation.name] = await valid(teams, door)
-        yield Doors(serving, known)
+        yield Doors(serving, {door.name: with_its_own_job(teams, known[door.operation.name]) for door in DOORS})
 
 
 def words_of(refusal: httpx.Response) -> str:
@@ -104,6 +104,7 @@ async def test_what_stands_in_the_head_of_a_request_is_no_line_of_the_log(
 SAID = """
     select (payload, progress, result_summary, error_message, artifacts_path)::text from jobs
     union all select (message, payload)::text from job_events
+    union all select result::text from job_results
     union all select (content, payload)::text from messages
 """
 
@@ -115,12 +116,13 @@ async def test_a_secret_that_was_put_anywhere_comes_out_nowhere(
     record_property("tried", len(DOORS))
     canary = Secret.mint(TeamId.new(), OperatorTokenId.new()).word
     caplog.set_level(logging.INFO, "agent_console")
-    known, repeated, broken = {canary}, [], []
+    known, entered, repeated, broken = {canary}, set(), [], []
 
     for door in DOORS:
         answer = await doors.enter(door, canary)
         broken += [door.name] if answer.is_server_error else []
         if answer.is_success:
+            entered.add(door.name)
             known |= set(A_SECRET.findall(answer.text))
         elif canary in answer.text:
             repeated.append(door.name)
@@ -143,6 +145,7 @@ async def test_a_secret_that_was_put_anywhere_comes_out_nowhere(
     assert minted_secrets_stored(fleet, known - {canary}) == []
     said = [str(line) for (line,) in fleet.execute(SAID)]
     assert (len(said) > 20, [line for line in said if canary in line]) == (True, [])
+    assert {f"jobs.complete {field}" for field in ("result_summary", "result", "artifacts_path")} <= entered
 
 
 def minted_secrets_stored(fleet: Fleet, secrets: set[str]) -> list[object]:

@@ -8,13 +8,22 @@ from pydantic import ValidationError
 
 from agent_console.domain.delegation import NewDelegation
 from agent_console.domain.errors import JSONValue
-from agent_console.domain.ids import AgentId, OperatorTokenId, RegistrationTokenId, TeamId, ThreadId, WorkerTokenId
+from agent_console.domain.ids import (
+    AgentId,
+    JobId,
+    OperatorTokenId,
+    RegistrationTokenId,
+    TeamId,
+    ThreadId,
+    WorkerTokenId,
+)
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.messages import CONTENT_BYTES, NewMessage
 from agent_console.domain.records import Request
 from agent_console.domain.redact import NESTING_LIMIT, REDACTED, redact, redact_json
 from agent_console.domain.secrets import Secret
 from agent_console.domain.threads import TITLE_LENGTH, NewThread, ThreadChange
+from agent_console.domain.working import JobDone
 
 WEB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl-_x"
 PRIVATE_KEY = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/=\n-----END RSA PRIVATE KEY-----"
@@ -232,6 +241,17 @@ def test_a_message_is_kept_without_the_keys_in_it(key: str) -> None:
     message = NewMessage.model_validate({"thread_id": str(ThreadId.new()), "content": said})
 
     assert message.content == said.replace(key, REDACTED)
+
+
+def test_a_place_is_measured_as_it_is_kept() -> None:
+    def kept(path: str) -> str | None:
+        return JobDone.model_validate({"job_id": JobId.new(), "attempt": 1, "artifacts_path": path}).artifacts_path
+
+    room = 1000 - len(f"?pwd={REDACTED}")
+
+    assert kept("x" * room + "?pwd=1") == "x" * room + f"?pwd={REDACTED}"
+    with pytest.raises(ValidationError, match="artifacts_path"):
+        kept("x" * (room + 1) + "?pwd=1")
 
 
 THREAD = {"thread_id": str(ThreadId.new())}

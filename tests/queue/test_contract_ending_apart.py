@@ -13,6 +13,7 @@ from agent_console.domain.errors import BadRequest
 from agent_console.domain.ids import JobId
 from agent_console.domain.jobs import Job, JobAsked
 from agent_console.domain.kinds import ParentKind
+from agent_console.domain.redact import REDACTED
 from agent_console.domain.states import JobStatus
 from agent_console.domain.working import Assignment, ClaimWanted, JobDone
 from agent_console.repository.operations import JOBS_GET
@@ -64,6 +65,26 @@ async def test_a_signed_result_is_taken_with_the_secret_of_its_attempt_alone(cre
     hashed = hashlib.sha256((job.signing_secret or "").encode()).hexdigest()
     assert before["signing_secret_hash"] == hashed
     assert crew.status(other.id) == "queued"
+
+
+@pytest.mark.rule("R000-74", "U001-21")
+async def test_a_result_is_kept_without_its_secrets_unless_it_is_what_was_signed(crew: Crew) -> None:
+    crew.fleet.execute("update agents set max_concurrent_jobs = 2 where name = 'atlas'")
+    atlas, result = await crew.agent("atlas"), {"password": "xyzzy", "found": ["token=abc", 7]}
+    signed, plain = await crew.enqueue(signed=True, priority=1), await crew.enqueue()
+    job = await take_running(atlas)
+    await take_running(atlas)
+    proof = signature(job.signing_secret, result)
+
+    await atlas.call(JOBS_COMPLETE, done(signed, result=result, signature=proof, artifacts_path="s3://k:x@b/1"))
+    await atlas.call(JOBS_COMPLETE, done(plain, result=result, signature=proof, artifacts_path="s3://k:x@b/1"))
+
+    kept = {row["job_id"]: row["result"] for row in crew.rows("select job_id, result from job_results")}
+    assert kept == {
+        signed.id: result,
+        plain.id: {"password": REDACTED, "found": [f"token={REDACTED}", 7]},
+    }
+    assert {crew.row(made.id)["artifacts_path"] for made in (signed, plain)} == {f"s3://k:{REDACTED}@b/1"}
 
 
 @pytest.mark.rule("R000-74")

@@ -114,6 +114,11 @@ def redact_json(value: JSONValue) -> JSONValue:
     return _redact_json(value, NESTING_LIMIT)
 
 
+def redact_object(value: dict[str, JSONValue]) -> dict[str, JSONValue]:
+    """The same of an object, which stays one."""
+    return _redact_object(value, NESTING_LIMIT)
+
+
 def _redact_json(value: JSONValue, levels: int) -> JSONValue:
     if isinstance(value, str):
         return redact(value)
@@ -123,6 +128,10 @@ def _redact_json(value: JSONValue, levels: int) -> JSONValue:
         return REDACTED
     if isinstance(value, list):
         return [_redact_json(item, levels - 1) for item in value]
+    return _redact_object(value, levels)
+
+
+def _redact_object(value: dict[str, JSONValue], levels: int) -> dict[str, JSONValue]:
     return {
         redact(name): REDACTED if _is_secret(name, field) else _redact_json(field, levels - 1)
         for name, field in value.items()

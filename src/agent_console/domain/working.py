@@ -20,7 +20,7 @@ from agent_console.domain.records import (
     Record,
     Request,
 )
-from agent_console.domain.redact import redact, redact_json
+from agent_console.domain.redact import redact, redact_object
 from agent_console.domain.states import JobStatus
 
 LEASE_SECONDS = 120
@@ -187,8 +187,7 @@ class EventLine(Request):
     @field_validator("payload")
     @classmethod
     def _without_secrets(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
-        cleaned = redact_json(value)
-        return cleaned if isinstance(cleaned, dict) else None
+        return None if value is None else redact_object(value)
 
 
 class JobLines(HeldJob):
@@ -219,7 +218,9 @@ class JobDone(Ending):
         pattern="^[0-9a-f]{64}$",
         description="HMAC-SHA256 of the result's canonical JSON with the signing secret, in hex.",
     )
-    artifacts_path: Word | None = Field(None, max_length=1000, description="Where it left what it made.")
+    artifacts_path: Annotated[Word, Redacted] | None = Field(
+        None, max_length=1000, description="Where it left what it made."
+    )
 
 
 class JobFailed(Ending):

@@ -55,7 +55,7 @@ async def complete_apart(repository: "PostgresRepository", done: JobDone) -> End
                 done.result,
                 done.signature,
             )
-        taken = await _finish(work, done)
+        taken = await _finish(work, done, signed=job.signed)
         if taken.finish != "ok":
             raise refusal(taken.finish or "", taken.finish_status, done.job_id)
         work.announce(Topic.JOBS, done.job_id)
@@ -83,10 +83,10 @@ async def _collection(work: Work, collection_id: CollectionId | None) -> Row[Any
         return None
 
 
-async def _finish(work: Work, done: JobDone) -> Taken:
+async def _finish(work: Work, done: JobDone, *, signed: bool) -> Taken:
     if work.caller.agent_id is None:
         raise refused_credential()
-    finish = Finish.of_done(done, apart=True)
+    finish = Finish.of_done(done, apart=True, signed=signed)
     turn = Turn(work.caller.agent_id, finish=finish)
     facts = facts_of(Routing(work.caller.team_id), [turn], {})
     rows = (await work.connection.exec_driver_sql(TAKE_TURNS, facts)).all()

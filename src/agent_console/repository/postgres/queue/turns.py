@@ -7,6 +7,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from agent_console.domain.ids import AgentId, Id, JobId, LaneId, TeamId
+from agent_console.domain.redact import redact_object
 from agent_console.domain.working import JobDone
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.live.changes import Announcer
@@ -48,13 +49,14 @@ class Finish:
     apart: bool = False
 
     @classmethod
-    def of_done(cls, done: JobDone, *, apart: bool = False) -> Self:
+    def of_done(cls, done: JobDone, *, apart: bool = False, signed: bool = False) -> Self:
+        """A result is kept without the secrets in it; one whose signature was proved stays what was signed."""
         return cls(
             done.job_id,
             done.attempt,
             "succeeded",
             summary=done.result_summary,
-            result=done.result,
+            result=done.result if signed or done.result is None else redact_object(done.result),
             signature=done.signature,
             artifacts_path=done.artifacts_path,
             apart=apart,
