@@ -307,6 +307,17 @@ def test_a_key_file_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> 
     assert "nnnn" not in repr(ServerKeys.parse(NEW_KEY))
 
 
+def test_two_keys_on_two_lines_are_refused_by_the_name_of_their_file(tmp_path: Path) -> None:
+    path = ensure_key_file(tmp_path / "server.key")
+    path.write_text(f"{OLD_KEY}\n{NEW_KEY}\n", encoding="ascii")
+
+    with pytest.raises(ConfigError) as refused:
+        server_keys({KEY_FILE_VARIABLE: str(path)})
+
+    assert refused.value.message == f"The key file {path} holds something that is not a key."
+    assert "separate several with commas" in refused.value.hint
+
+
 def test_a_key_that_others_can_read_or_that_is_none_is_refused(tmp_path: Path) -> None:
     path = ensure_key_file(tmp_path / "server.key")
     path.chmod(0o640)

@@ -38,14 +38,14 @@ class ServerKey:
     secret: bytes
 
     @classmethod
-    def parse(cls, word: str) -> Self:
+    def parse(cls, word: str, source: str) -> Self:
         try:
             secret = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
             secret = b""
         if len(secret) != KEY_BYTES:
             raise ConfigError(
-                f"{KEY_VARIABLE} holds something that is not a key.",
+                f"{source} holds something that is not a key.",
                 hint=f"A key is {KEY_BYTES} random bytes in base64url; separate several with commas.",
             )
         return cls(secret)
@@ -73,8 +73,8 @@ class ServerKeys:
     keys: tuple[ServerKey, ...]
 
     @classmethod
-    def parse(cls, words: str) -> Self:
-        return cls(tuple(ServerKey.parse(word.strip()) for word in words.split(",") if word.strip()))
+    def parse(cls, words: str, source: str = KEY_VARIABLE) -> Self:
+        return cls(tuple(ServerKey.parse(word.strip(), source) for word in words.split(",") if word.strip()))
 
     @property
     def first(self) -> ServerKey:
@@ -133,7 +133,7 @@ def server_keys(environment: Mapping[str, str] = os.environ) -> ServerKeys:
     if words := environment.get(KEY_VARIABLE, "").strip():
         return ServerKeys.parse(words)
     if path := environment.get(KEY_FILE_VARIABLE, "").strip():
-        return ServerKeys.parse(_read(Path(path)))
+        return ServerKeys.parse(_read(Path(path)), f"The key file {path}")
     return ServerKeys(())
 
 
