@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from agent_console.domain.errors import (
     CannotConnect,
@@ -51,6 +52,15 @@ async def test_a_database_that_does_not_exist(postgres: Cluster) -> None:
 
     assert "never_made" in refused.value.message
     assert "createdb" in refused.value.hint
+
+
+async def test_a_user_that_does_not_exist(postgres: Cluster) -> None:
+    async with open_direct(make_conninfo(postgres.dsn(), user="never_made")) as repository:
+        with pytest.raises(DatabaseUnavailable) as refused:
+            await repository.call(ME, Nothing())
+
+    assert 'role "never_made" does not exist' in refused.value.message
+    assert refused.value.hint == "Check user and password of your profile (agent-console config show)."
 
 
 def test_a_dsn_that_cannot_be_read() -> None:

@@ -54,9 +54,14 @@ def unreachable(dsn: str, error: BaseException) -> ConsoleError:
     """The error family's word for a driver error that means: this database can't be used now."""
     original = error.orig if isinstance(error, sqlalchemy.exc.DBAPIError) else error
     reason = why(error)
-    if isinstance(original, psycopg.errors.InvalidCatalogName) or "does not exist" in reason:
+    missing = "does not exist" in reason
+    if isinstance(original, psycopg.errors.InvalidCatalogName) or (missing and reason.startswith("database ")):
         hint = "Create it first (createdb), or correct the DSN in your profile."
-    elif isinstance(original, psycopg.errors.InvalidAuthorizationSpecification) or "password" in reason:
+    elif (
+        isinstance(original, psycopg.errors.InvalidAuthorizationSpecification)
+        or (missing and reason.startswith("role "))
+        or "password" in reason
+    ):
         hint = "Check user and password of your profile (agent-console config show)."
     elif isinstance(original, psycopg.errors.DiskFull):
         hint = "Make room on the disk of the database; what was saved is safe, and work goes on by itself."
