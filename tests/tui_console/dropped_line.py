@@ -1,8 +1,9 @@
-"""A line that drops once, after something was done and before its answer comes back."""
+"""A line that drops once, or is slow, after something was done and before its answer comes back."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from agent_console.domain.errors import CannotConnect
@@ -40,6 +41,21 @@ class DroppedLine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+@dataclass
+class HeldLine(DroppedLine):
+    """The answer comes when it is let through."""
+
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    let_through: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
+        answer = await self.behind.call(operation, request)
+        if operation.name == self.drops_at:
+            self.done.set()
+            await self.let_through.wait()
+        return answer
 
 
 def over_a_dropped_line(fleet: Fleet, drops_at: AnyOperation) -> Opening:

@@ -1,5 +1,7 @@
 """Doing something in the console: whatever is declared can be reached, filled in and refused."""
 
+from contextlib import nullcontext
+
 import pytest
 from textual.widgets import Input, OptionList, Static
 
@@ -7,19 +9,22 @@ from agent_console.domain.permissions import Role
 from agent_console.domain.records import Record
 from agent_console.domain.team_settings import Setting
 from agent_console.repository.operations import JOBS_CREATE, JOBS_LIST, OPERATIONS
+from agent_console.repository.operations.credentials import REGISTRATION_TOKENS_MINT
 from agent_console.repository.operations.people import SETTINGS_SET
 from agent_console.repository.operations.threads import THREADS_PARTICIPANTS
+from agent_console.repository.postgres.repository import open_direct
 from agent_console.tui.actions import list_actions, row_actions
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.dialogs.form_fields import FormField, form_fields, request_from
+from agent_console.tui.dialogs.list_menu import ListMenu
 from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
 from agent_console.tui.dialogs.secret_screen import SecretScreen
 from agent_console.tui.link import LinkState
 from agent_console.tui.panes.derived import listing_of
 from agent_console.tui.panes.every import MORE
 from tests.support.fleet import Fleet
-from tests.tui_console.dropped_line import over_a_dropped_line
-from tests.tui_console.stage import choose, console, directly, list_of, loaded, shown_text, until, until_on
+from tests.tui_console.dropped_line import HeldLine, over_a_dropped_line
+from tests.tui_console.stage import ADMIN, choose, console, directly, list_of, loaded, shown_text, until, until_on
 
 MAX_HOPS = Setting(
     name="max_hops",
@@ -224,9 +229,37 @@ async def test_a_form_whose_answer_is_lost_does_it_once(fleet: Fleet) -> None:
         form.query_one(DoIt).focus()
         await pilot.press("enter")
         await until(lambda: "The line dropped." in shown_text(app), "what went wrong")
+        assert "still done only once" in shown_text(app)
         await until(lambda: app.link.status.state is LinkState.UP, "up again")
 
         await pilot.press("enter")
         await until(lambda: app.screen is not form, "the answer")
 
         assert fleet.execute("select count(*) from jobs where type = 'once'") == [(1,)]
+
+
+async def test_nobody_leaves_between_what_was_done_and_its_answer(fleet: Fleet) -> None:
+    """At the second try it would be done again, and the secret of the first would be lost unseen."""
+    async with open_direct(fleet.working, team="example", user=ADMIN) as repository:
+        line = HeldLine(repository, REGISTRATION_TOKENS_MINT.name)
+        app = console(lambda say: nullcontext(line), start="agents")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await loaded(pilot)
+            await pilot.press("7")
+            await until_on(app, ListMenu)
+            await pilot.press("enter")
+            await until(lambda: list_of(app).kind.name == "registration_tokens", "the list of tokens")
+            await pilot.press("n")
+            await until_on(app, OperationForm)
+            app.screen.query_one(DoIt).focus()
+            await pilot.press("enter")
+            await line.done.wait()
+
+            await pilot.press("escape", "escape")
+
+            assert isinstance(app.screen, OperationForm)
+            assert "may be done already" in shown_text(app)
+            line.let_through.set()
+            await until_on(app, SecretScreen)
+            assert "art_key_" in shown_text(app)
+            assert fleet.one("select count(*) from registration_tokens") == 1

@@ -17,6 +17,8 @@ from agent_console.tui.link import Link
 class BatchForm(OperationForm):
     """Its answer is what was found, as `Looked`."""
 
+    ONLY_LOOKS = True
+
     def __init__(
         self, action: Action, about: Content, ids: tuple[str, ...], link: Link, fields: tuple[FormField, ...]
     ) -> None:

@@ -20,10 +20,14 @@ from agent_console.tui.actions import Action
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
 from agent_console.tui.dialogs.form_fields import FormField, request_from
-from agent_console.tui.link import Link
+from agent_console.tui.link import Link, is_unsure
 from agent_console.tui.widgets.still_input import StillInput
 
 ONCE = "idempotency_key"
+ASKING = "Asking …"
+STAY = "Asking … It was sent and may be done already: Esc leaves when the answer is here."
+NOT_KNOWN = "Whether it was done is not known."
+DONE_ONCE = "Pressed again here it is still done only once."
 
 
 class DoIt(Widget, can_focus=True):
@@ -62,6 +66,8 @@ class OperationForm(Dialog[BaseModel | None]):
     """Asks for what the operation needs and does it. Nothing typed is lost when it is refused."""
 
     LINES_AROUND = 14
+    ONLY_LOOKS: ClassVar[bool] = False
+    """Whether nothing is changed by what it asks, so that one may leave without the answer."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back", id="form.close"),
         Binding("down", "app.focus_next", "Next", show=False, id="form.next"),
@@ -146,7 +152,7 @@ class OperationForm(Dialog[BaseModel | None]):
                 self.query_one(f"#field-{first}", Input).focus()
             return
         self._asking = True
-        self._refuse("Asking …")
+        self._refuse(ASKING)
         self._ask(request)
 
     @work
@@ -155,9 +161,21 @@ class OperationForm(Dialog[BaseModel | None]):
             answer = await self._answer(request)
         except ConsoleError as error:
             self._asking = False
-            self._refuse(str(error))
+            self._refuse(" ".join((str(error), *self._what_became_of_it(error))))
             return
         self.dismiss(answer)
+
+    def _what_became_of_it(self, error: ConsoleError) -> tuple[str, ...]:
+        if self.ONLY_LOOKS or not is_unsure(error):
+            return ()
+        return (NOT_KNOWN, DONE_ONCE) if any(field.name == ONCE for field in self._fields) else (NOT_KNOWN,)
+
+    def action_leave(self) -> None:
+        """Never while it may be done: what came of it would be lost, and a secret that was made with it."""
+        if self._asking and not self.ONLY_LOOKS:
+            self._refuse(STAY)
+        else:
+            super().action_leave()
 
     def _refuse(self, words: str) -> None:
         self.query_one("#refusal", Static).update(agent_text(words, "$text-error", limit=600))
