@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from agent_console.domain.audit_trail import AuditFilter, AuditRow, AuditTailPage, SealStatus
-from agent_console.domain.errors import Invalid
+from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import AgentId, AuditId, JobId, RunId, TeamId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType, Decision
 from agent_console.domain.records import Page, Record
@@ -54,7 +54,7 @@ def test_what_is_typed_becomes_a_question_to_the_database(typed: str, wanted: di
     ],
 )
 def test_what_can_not_be_read_is_refused_with_a_reason(typed: str, why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(ConsoleError, match=why):
         read_filter(typed, AT, SEEN, ME)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agent_console.domain.errors import Invalid
+from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import MessageId, RunId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType
 from agent_console.domain.messages import Message, SeqPage
@@ -155,7 +155,7 @@ def test_a_place_is_typed_in_many_ways(typed: str, place: Place) -> None:
 
 @pytest.mark.parametrize("typed", ["soon", "25:00", "9" * 19, "run_x", "\x1b[2J"])
 def test_what_is_no_place_is_refused_with_a_sentence(typed: str) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(ConsoleError):
         place_of(typed, AT)
 
 

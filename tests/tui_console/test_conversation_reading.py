@@ -6,7 +6,7 @@ from agent_console.domain.messages import NewMessage
 from agent_console.repository.operations.messages import MESSAGES_POST
 from agent_console.repository.port import Topic
 from agent_console.tui.link import Opening
-from agent_console.tui.panes.conversation.held import MOST_HELD
+from agent_console.tui.panes.conversation.held import MOST_HELD, Gap
 from tests.support.conversations import say_much
 from tests.support.fleet import Fleet
 from tests.tui_console.conftest import SomebodyElse
@@ -100,6 +100,11 @@ async def test_a_jump_leaves_a_gap_that_says_so_and_can_be_read_from_both_sides(
         await until(lambda: "line 950" in words(app), "its words")
         assert words(app)["line 951"] - below in (0, 1), "a gap has a line less than a message"
         assert held_seqs(screen) == sorted(set(held_seqs(screen)))
+
+        held, filled = held_seqs(screen), Gap(350, 951)
+        screen.talk.read_into(filled)
+        await app.workers.wait_for_complete([worker for worker in app.workers if worker.node is screen.talk])
+        assert held_seqs(screen) == held, "a key that comes after the gap was filled does nothing"
 
 
 async def test_what_is_far_away_is_let_go_and_shown_as_a_gap(fleet: Fleet) -> None:

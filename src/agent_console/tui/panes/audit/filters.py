@@ -3,40 +3,29 @@
 import re
 import shlex
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-
-from pydantic import ValidationError
+from datetime import datetime
 
 from agent_console.domain.audit_trail import SHOWN_DAYS, AuditFilter
-from agent_console.domain.errors import Invalid, WrongId
+from agent_console.domain.errors import Invalid
 from agent_console.domain.ids import AgentId, Id, UserId
-from agent_console.domain.problems import problem_of
 from agent_console.domain.records import shown_time
 from agent_console.tui.panes.audit.looks import THINGS
+from agent_console.tui.panes.typed import request_of, time_ago, time_of
 
 Seen = Mapping[str, Id]
 """Whose acts were seen so far, by name."""
 
 HINT = "who: action: on: thread: run: decision: since: until:   such as who:me action:job. since:2h"
 _PART = re.compile(r"(?P<name>[a-z]+):(?P<value>.+)", re.DOTALL)
-_SPAN = re.compile(r"(?P<count>\d{1,6})(?P<unit>[smhd])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PLAIN = {"action": "action", "thread": "thread_id", "run": "run_id", "decision": "decision"}
 
 
 def read_filter(text: str, now: datetime, seen: Seen, me: UserId | None = None) -> AuditFilter:
-    """Every part is `name:value`; names of people with blanks stand in quotes. Raises Invalid with what to do."""
+    """Every part is `name:value`; names with blanks stand in quotes. Raises a ConsoleError with what to do."""
     wanted: dict[str, object] = {}
     for part in _parts(text):
         wanted |= _field(part, now, seen, me)
-    try:
-        return AuditFilter.model_validate(wanted)
-    except WrongId as error:
-        raise Invalid(error.message, hint=error.hint) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = " ".join(str(place) for place in first["loc"])
-        raise Invalid(f"{where or 'The filter'}: {problem_of(first)}", hint=HINT) from error
+    return request_of(AuditFilter, wanted, HINT)
 
 
 def _parts(text: str) -> list[str]:
@@ -88,14 +77,10 @@ def _on(value: str) -> dict[str, object]:
 
 
 def _moment(value: str, now: datetime) -> datetime:
-    """So long ago, or a time; without a zone it is UTC, as everything that is shown."""
-    if (found := _SPAN.fullmatch(value)) is not None:
-        return now - timedelta(seconds=int(found["count"]) * _SECONDS[found["unit"]])
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise Invalid(f"{value} is no time.", hint="Such as since:2h or since:2026-03-01T03:00") from error
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    """So long ago, or a time."""
+    if (moment := time_ago(value, now) or time_of(value)) is None:
+        raise Invalid(f"{value} is no time.", hint="Such as since:2h or since:2026-03-01T03:00")
+    return moment
 
 
 def filter_words(

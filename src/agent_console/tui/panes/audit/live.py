@@ -10,7 +10,7 @@ from textual.content import Content
 
 from agent_console.domain.audit_proof import Verified
 from agent_console.domain.audit_trail import LIMIT_MAX, AuditFilter, AuditTail
-from agent_console.domain.errors import ConsoleError, Invalid
+from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import Id, UserId
 from agent_console.domain.permissions import GRANTS
 from agent_console.domain.records import Nothing, Page, Record
@@ -316,7 +316,7 @@ class AuditPane(ListPane):
     def _filtered(self, message: AuditFilterLine.Given) -> None:
         try:
             wanted = read_filter(message.text, self._clock(), self._seen, self._me)
-        except Invalid as error:
+        except ConsoleError as error:
             self._filter_line.refuse(str(error))
             return
         self._filter_line.action_leave()

@@ -4,14 +4,13 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from agent_console.domain.errors import ConsoleError, Invalid
+from agent_console.domain.errors import Invalid
 from agent_console.domain.ids import RunId
+from agent_console.tui.panes.typed import time_ago, time_of
 
 LARGEST_SEQ = 2**63 - 1
 _SEQ = re.compile(r"#?\s*(\d{1,19})")
-_AGO = re.compile(r"(\d{1,6})\s*([smhd])(?:\s+ago)?")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 EXAMPLES = "1204, 02:10, 2026-03-01 02:10, 40m, run_…"
 
 
@@ -25,31 +24,24 @@ class Place:
 
 
 def place_of(text: str, now: datetime) -> Place:
-    """Times are in UTC; a time of day is the last one that has been."""
+    """Times are in UTC; a time of day is the last one that has been. What is no place raises a ConsoleError."""
     words = text.strip()
     if (found := _SEQ.fullmatch(words)) and int(found[1]) <= LARGEST_SEQ:
         return Place(seq=int(found[1]))
-    if found := _AGO.fullmatch(words):
-        return Place(time=now - timedelta(seconds=int(found[1]) * _SECONDS[found[2]]))
     if words.lower().startswith("run_"):
-        return Place(run_id=_run(words))
-    return Place(time=_time(words, now))
+        return Place(run_id=RunId.parse(words))
+    time = time_ago(words, now) or _time_of_day(words, now) or time_of(words)
+    if time is None:
+        raise Invalid("That is no place in a thread.", hint=f"Type one such as {EXAMPLES}.")
+    return Place(time=time)
 
 
-def _run(words: str) -> RunId:
+def _time_of_day(words: str, now: datetime) -> datetime | None:
+    if (found := _CLOCK.fullmatch(words)) is None:
+        return None
+    hour, minute, second = (int(part or 0) for part in found.groups())
     try:
-        return RunId.parse(words)
-    except ConsoleError as error:
-        raise Invalid(error.message, hint=error.hint) from error
-
-
-def _time(words: str, now: datetime) -> datetime:
-    try:
-        if found := _CLOCK.fullmatch(words):
-            hour, minute, second = (int(part or 0) for part in found.groups())
-            today = now.astimezone(UTC).replace(hour=hour, minute=minute, second=second, microsecond=0)
-            return today if today <= now else today - timedelta(days=1)
-        given = datetime.fromisoformat(words)
-    except ValueError as error:
-        raise Invalid("That is no place in a thread.", hint=f"Type one such as {EXAMPLES}.") from error
-    return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
+        today = now.astimezone(UTC).replace(hour=hour, minute=minute, second=second, microsecond=0)
+    except ValueError:
+        return None
+    return today if today <= now else today - timedelta(days=1)

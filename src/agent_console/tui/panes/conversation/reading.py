@@ -11,6 +11,7 @@ from agent_console.tui.link import Link
 from agent_console.tui.panes.conversation.held import Gap, Held, Stretch, after, before, newest
 from agent_console.tui.panes.conversation.places import Place
 from agent_console.tui.panes.conversation.search import Hits
+from agent_console.tui.panes.typed import request_of
 
 FIRST_PAGE = 50
 PAGE = 100
@@ -77,8 +78,8 @@ class Reading:
         if place.run_id is not None:
             return await self._run(place.run_id)
         if place.time is not None:
-            query = MessageQuery(thread_id=self._thread_id, at_time=place.time, limit=PAGE)
-            page = await self._page(query)
+            asked = {"thread_id": self._thread_id, "at_time": place.time, "limit": PAGE}
+            page = await self._page(request_of(MessageQuery, asked))
             self._take(newest(page))
             later = [message for message in page.items if message.created_at >= place.time]
             if later:
@@ -104,9 +105,16 @@ class Reading:
             return Landing(None, "Nothing in this thread came out of that run.")
         return await self._seq(page.items[0].seq)
 
+    def search_for(self, words: str) -> Hits:
+        """Nothing is found so far; what can't be looked for at all raises a ConsoleError."""
+        return Hits(self._search(words).words)
+
+    def _search(self, words: str) -> MessageSearch:
+        return request_of(MessageSearch, {"thread_id": self._thread_id, "words": words, "limit": HITS})
+
     async def found(self, hits: Hits) -> Hits:
         """The hits with another page of them."""
-        query = MessageSearch(thread_id=self._thread_id, words=hits.words, limit=HITS)
+        query = self._search(hits.words)
         if hits.seqs:
             query = query.model_copy(update={"before_seq": hits.seqs[-1]})
         return hits.with_page(await self._link.call(MESSAGES_SEARCH, query))

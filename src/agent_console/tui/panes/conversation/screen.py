@@ -22,7 +22,6 @@ from agent_console.tui.panes.conversation.held import Gap
 from agent_console.tui.panes.conversation.messages import message_kind, run_behind
 from agent_console.tui.panes.conversation.participants import every_participant, participant_sheet, participants_of
 from agent_console.tui.panes.conversation.places import EXAMPLES, Place, place_of
-from agent_console.tui.panes.conversation.search import Hits
 from agent_console.tui.panes.conversation.talk import GOING, Talk
 from agent_console.tui.panes.conversation.writing import Writing
 from agent_console.tui.panes.list_kind import ListKind
@@ -231,11 +230,11 @@ class ConversationScreen(StackedScreen):
 
     @on(PromptLine.Given)
     def _given(self, message: PromptLine.Given) -> None:
-        if message.asked == "words":
-            self.talk.look_for(Hits(message.text.strip()))
-            return
         try:
-            self.talk.go_to_place(place_of(message.text, self.around.clock()))
+            if message.asked == "words":
+                self.talk.look_for(self.talk.reading.search_for(message.text.strip()))
+            else:
+                self.talk.go_to_place(place_of(message.text, self.around.clock()))
         except ConsoleError as error:
             self.talk.tell(str(error))
 

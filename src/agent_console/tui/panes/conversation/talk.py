@@ -196,6 +196,9 @@ class Talk(TallList):
     @work(group=GOING)
     async def _read_into(self, gap: Gap, *, upwards: bool) -> None:
         """What was on the screen stays there; the cursor goes to the first message that came beside it."""
+        if gap not in self._items:
+            # Filled since the key was pressed.
+            return
         beside = key_of(self._items[self._items.index(gap) + (1 if upwards else -1)])
         line = self.line_of(beside)
         if not await self._done(self.reading.read_into(gap, upwards=upwards)):

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from pydantic import ValidationError
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -11,7 +10,6 @@ from textual.widgets import Input, Static
 from agent_console.config.folders import full_path
 from agent_console.domain.errors import Conflict, ConsoleError, Invalid
 from agent_console.domain.policy_plans import PolicyApplication, PolicyPlan
-from agent_console.domain.problems import problem_of
 from agent_console.repository.operations.routes import ROUTES_APPLY
 from agent_console.tui.agent_text import system_text
 from agent_console.tui.dialogs.operation_form import DoIt
@@ -22,6 +20,7 @@ from agent_console.tui.panes.routes.files import NAME_ANOTHER, read_policy_file
 from agent_console.tui.panes.routes.form import NO_CONNECTION, NO_REASON, RouteForm
 from agent_console.tui.panes.routes.plan import plan_sheet, refusal_sheet
 from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.panes.typed import request_of
 from agent_console.tui.widgets.still_input import StillInput
 from agent_console.tui.widgets.ticks import TickBox
 
@@ -109,10 +108,9 @@ class ApplyScreen(RouteForm):
             if not path.strip():
                 raise Invalid("Which file?", hint=NAME_ANOTHER)
             text = await asyncio.to_thread(read_policy_file, full_path(path.strip(), key="file"))
-            request = PolicyApplication(text=text, dry_run=True, delete_missing=delete_missing)
+            said = {"text": text, "dry_run": True, "delete_missing": delete_missing}
+            request = request_of(PolicyApplication, said, NAME_ANOTHER)
             plan = await self.around.link.call(ROUTES_APPLY, request)
-        except ValidationError as error:
-            self._refused(Invalid("; ".join(problem_of(item) for item in error.errors()), hint=NAME_ANOTHER))
         except ConsoleError as error:
             self._refused(error)
         else:
@@ -135,7 +133,8 @@ class ApplyScreen(RouteForm):
         self.say("Applying …")
         told = {"dry_run": False, "expect_digest": plan.digest, "reason": reason}
         try:
-            done = await self.around.link.call(ROUTES_APPLY, PolicyApplication(**request.model_dump() | told))
+            application = request_of(PolicyApplication, request.model_dump() | told)
+            done = await self.around.link.call(ROUTES_APPLY, application)
         except Conflict as error:
             self._refused(error)
         except ConsoleError as error:

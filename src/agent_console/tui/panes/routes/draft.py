@@ -6,6 +6,7 @@ from datetime import datetime
 from textual.content import Content
 
 from agent_console.domain.delegation import Outcome
+from agent_console.domain.errors import Invalid
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.route_replays import DraftRoute, Replay, RouteReplay
@@ -22,6 +23,7 @@ from agent_console.tui.panes.routes.looks import (
     policy_change,
     policy_text,
 )
+from agent_console.tui.panes.typed import request_of
 from agent_console.tui.widgets.virtual_table_columns import Column
 
 EXAMPLES_SHOWN = 5
@@ -48,20 +50,15 @@ class Draft:
         return (self.policy, notes) != (base.policy, base.notes)
 
 
-def request_of(of: AgentId, to: AgentId, base: Route | None, draft: Draft) -> RouteEdit | RouteRemoval:
-    """What is asked for names the version the draft was made from."""
+def change_of(of: AgentId, to: AgentId, base: Route | None, draft: Draft) -> RouteEdit | RouteRemoval:
+    """What is asked for names the version the draft was made from; what can't be asked raises a ConsoleError."""
+    version = 0 if base is None else base.version
     if draft.policy is not None:
-        return RouteEdit(
-            from_agent=str(of),
-            to_agent=str(to),
-            policy=draft.policy,
-            notes=draft.notes,
-            base_version=0 if base is None else base.version,
-            reason=draft.reason,
-        )
+        names = {"from_agent": str(of), "to_agent": str(to), "policy": draft.policy, "notes": draft.notes}
+        return request_of(RouteEdit, names | {"base_version": version, "reason": draft.reason})
     if base is None:
-        raise ValueError("there is no route to remove")
-    return RouteRemoval(route_id=base.id, base_version=base.version, reason=draft.reason)
+        raise Invalid("There is no route to remove.")
+    return request_of(RouteRemoval, {"route_id": base.id, "base_version": version, "reason": draft.reason})
 
 
 def replay_of(of: AgentId, to: AgentId, policy: RoutePolicy | None) -> RouteReplay:

@@ -1,6 +1,5 @@
 """Editing a route: what changes, what it would have done, and a key of its own that saves it."""
 
-from pydantic import ValidationError
 from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
@@ -8,7 +7,6 @@ from textual.content import Content
 from agent_console.domain.errors import Conflict, ConsoleError
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import RoutePolicy
-from agent_console.domain.problems import problem_of
 from agent_console.domain.route_replays import Replay, RouteQuestion
 from agent_console.domain.routes import Route, RouteQuery, RouteRemoval
 from agent_console.repository.operations.routes import (
@@ -27,11 +25,11 @@ from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.routes.choice import SaveIt
 from agent_console.tui.panes.routes.draft import (
     Draft,
+    change_of,
     change_parts,
     meanwhile_parts,
     replay_of,
     replay_parts,
-    request_of,
 )
 from agent_console.tui.panes.routes.fields import RouteFields, policy_of
 from agent_console.tui.panes.routes.form import NO_CONNECTION, NO_REASON, RouteForm
@@ -251,15 +249,13 @@ class RouteEditor(RouteForm):
             return
         self.say("Saving …")
         try:
-            request = request_of(pair.of, pair.to, base, draft)
+            request = change_of(pair.of, pair.to, base, draft)
             if isinstance(request, RouteRemoval):
                 await self.around.link.call(ROUTES_DELETE, request)
                 done = "The route is removed: the pair is blocked."
             else:
                 saved = await self.around.link.call(ROUTES_PUT, request)
                 done = f"Saved as version {saved.version}."
-        except ValidationError as error:
-            self.tell("; ".join(f"{item['loc'][0]}: {problem_of(item)}" for item in error.errors() if item["loc"]))
         except Conflict as error:
             self.tell(str(error.message))
             self._dirty = True
