@@ -196,9 +196,16 @@ begin
            updated_at = now()
      where r.team_id = new.team_id and r.id = new.run_id and r.ended_at is null
        and (new.finished_at is not null or new.status = 'running')
- returning r.id, r.thread_id, r.status, r.started_at into run;
+ returning r.id, r.thread_id, r.status, r.started_at, r.requested_by_agent_id into run;
+    if not found then
+        return null;
+    end if;
+    -- Whoever moved the job knows nothing of the run: it is told here, in the words of live/notices.py.
+    perform pg_notify('agent_console_changes', jsonb_build_object(
+        'team', shown_id('tea', new.team_id), 'topic', 'runs', 'ids', jsonb_build_array(jsonb_build_array(
+            shown_id('run', run.id), shown_id('thr', run.thread_id), shown_id('agt', run.requested_by_agent_id))))::text);
     -- Another try begins nothing new, and a job that only waited ended with the word of who cancelled it.
-    if not found or (run.status = 'running' and run.started_at < now())
+    if (run.status = 'running' and run.started_at < now())
        or (run.status = 'cancelled' and old.status in ('queued', 'scheduled')) then
         return null;
     end if;

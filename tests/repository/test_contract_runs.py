@@ -32,8 +32,9 @@ from agent_console.repository.operations.runs import (
     RUNS_TRACE,
 )
 from agent_console.repository.operations.working import CLAIMS_TAKE, JOBS_ACKNOWLEDGE, JOBS_COMPLETE, JOBS_FAIL
-from agent_console.repository.port import Repository
+from agent_console.repository.port import REFETCH, Change, Repository, Topic
 from agent_console.repository.postgres import walked_pages
+from tests.repository.test_contract_changes import heard_until, next_of
 from tests.support.asking import (
     ANA,
     OLE,
@@ -195,6 +196,23 @@ async def test_a_running_run_is_asked_to_stop_and_ends_when_its_agent_has(
     assert (asked.status, asked.shown_status) == (RunStatus.RUNNING, "cancelling")
     assert (await ole.call(RUNS_GET, RunAsked(run_id=run.id))).status is RunStatus.CANCELLED
     assert about(fleet, run.id)[2:] == [("run.cancel", "human", "Ole Berg"), ("run.stop", "agent", "atlas")]
+
+
+async def test_who_watches_hears_that_a_run_began_and_that_it_ended(crew: Callers, fleet: Fleet) -> None:
+    thread_id, ole, atlas = add_thread(fleet), await crew.person(OLE), await crew.agent("atlas")
+    run = await started(ole, fleet, thread_id)
+    hears = ole.changes()
+    assert await next_of(hears) == REFETCH
+    about_it = Change(topic=Topic.RUNS, id=str(run.id))
+
+    job = (await atlas.call(CLAIMS_TAKE, Claim(auto_start=True))).job
+    assert job is not None
+    await heard_until(hears, about_it)
+    await atlas.call(JOBS_COMPLETE, JobDone(job_id=job.id, attempt=1))
+    await heard_until(hears, about_it)
+
+    assert (await ole.call(RUNS_GET, RunAsked(run_id=run.id))).status is RunStatus.SUCCEEDED
+    await hears.aclose()
 
 
 @pytest.mark.rule("U002-14", "U002-15")
