@@ -1,4 +1,4 @@
-"""Every state machine as data, and the one function that refuses what the data does not allow."""
+"""Every state there is; the moves of those that have a choice of them, and what refuses any other."""
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
@@ -69,10 +69,10 @@ class SessionStatus(IntEnum):
     CLOSED = 2
 
 
-State = TypeVar("State", JobStatus, RunStatus, ApprovalState, Presence, Lifecycle, SessionStatus)
+State = TypeVar("State", JobStatus, RunStatus, Lifecycle)
 Moves = Mapping[State, frozenset[State]]
 
-_J, _R, _A, _P, _L, _S = JobStatus, RunStatus, ApprovalState, Presence, Lifecycle, SessionStatus
+_J, _R, _L = JobStatus, RunStatus, Lifecycle
 
 JOB_MOVES: Moves[JobStatus] = {
     _J.SCHEDULED: frozenset({_J.ASSIGNED, _J.CANCELLED}),
@@ -95,23 +95,6 @@ RUN_MOVES: Moves[RunStatus] = {
     _R.TIMEOUT: frozenset(),
 }
 
-APPROVAL_MOVES: Moves[ApprovalState] = {
-    _A.PENDING: frozenset({_A.APPROVED, _A.REJECTED, _A.EXPIRED, _A.WITHDRAWN, _A.SUPERSEDED}),
-    _A.APPROVED: frozenset(),
-    _A.REJECTED: frozenset(),
-    _A.EXPIRED: frozenset(),
-    _A.WITHDRAWN: frozenset(),
-    _A.SUPERSEDED: frozenset(),
-}
-
-PRESENCE_MOVES: Moves[Presence] = {
-    _P.UNKNOWN: frozenset({_P.ONLINE, _P.ERROR, _P.REVOKED}),
-    _P.OFFLINE: frozenset({_P.ONLINE, _P.ERROR, _P.REVOKED}),
-    _P.ONLINE: frozenset({_P.ONLINE, _P.ERROR, _P.OFFLINE, _P.REVOKED}),
-    _P.ERROR: frozenset({_P.ERROR, _P.ONLINE, _P.OFFLINE, _P.REVOKED}),
-    _P.REVOKED: frozenset(),
-}
-
 LIFECYCLE_MOVES: Moves[Lifecycle] = {
     _L.PROVISIONING: frozenset({_L.RUNNING, _L.ERROR}),
     _L.RUNNING: frozenset({_L.IDLE, _L.HIBERNATING, _L.STOPPING, _L.ERROR}),
@@ -120,11 +103,6 @@ LIFECYCLE_MOVES: Moves[Lifecycle] = {
     _L.STOPPING: frozenset({_L.STOPPED, _L.ERROR}),
     _L.STOPPED: frozenset({_L.PROVISIONING}),
     _L.ERROR: frozenset({_L.STOPPED, _L.PROVISIONING}),
-}
-
-SESSION_MOVES: Moves[SessionStatus] = {
-    _S.ACTIVE: frozenset({_S.CLOSED}),
-    _S.CLOSED: frozenset(),
 }
 
 JOB_FINAL = frozenset(status for status, onward in JOB_MOVES.items() if not onward)
