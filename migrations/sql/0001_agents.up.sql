@@ -183,7 +183,7 @@ create table agent_runtime (
     metrics jsonb default '{}' not null,
     lifecycle smallint,
     lifecycle_changed_at timestamptz,
-    last_session_ended_at timestamptz,
+    last_used_at timestamptz,
     started_at timestamptz,
     constraint agent_runtime_pkey primary key (team_id, agent_id),
     constraint agent_runtime_agent_id_fkey foreign key (team_id, agent_id) references agents (team_id, id),

@@ -67,7 +67,7 @@ SHAPES = (
     ),
     param(
         "agent_runtime", {"presence": "unknown", "capabilities": [], "metrics": {}},
-        "error_message last_heartbeat_at heard_minute lifecycle lifecycle_changed_at last_session_ended_at"
+        "error_message last_heartbeat_at heard_minute lifecycle lifecycle_changed_at last_used_at"
         " started_at",
         marks=mark.rule("R000-19", "R002-7", "R002-9"),
     ),

@@ -70,7 +70,7 @@ async def test_a_session_is_opened_read_and_closed_once(repository: Repository, 
     read = await repository.call(SESSIONS_GET, SessionAsked(session_id=opened.id))
     with_one = await shown(repository, atlas)
     closed = await repository.call(SESSIONS_CLOSE, SessionAsked(session_id=opened.id))
-    ended = fleet.one("select last_session_ended_at from agent_runtime where agent_id = %s", atlas)
+    ended = fleet.one("select last_used_at from agent_runtime where agent_id = %s", atlas)
     again = await repository.call(SESSIONS_CLOSE, SessionAsked(session_id=opened.id))
 
     assert read == opened
@@ -81,7 +81,7 @@ async def test_a_session_is_opened_read_and_closed_once(repository: Repository, 
     assert closed.status is SessionStatus.CLOSED
     assert closed.closed_at is not None
     assert again == closed
-    assert fleet.one("select last_session_ended_at from agent_runtime where agent_id = %s", atlas) == ended
+    assert fleet.one("select last_used_at from agent_runtime where agent_id = %s", atlas) == ended
     assert audited(fleet, "session") == [
         ("session.created", str(opened.id), {"agent_id": str(atlas)}),
         ("session.closed", str(opened.id), {"agent_id": str(atlas)}),

@@ -273,7 +273,7 @@ async def test_a_blocked_person_is_out_at_once_and_can_come_back(
         await operator.call(ME, Nothing())
     open_sessions = fleet.execute("select id from sessions where status = 1")
     ended = fleet.one(
-        "select last_session_ended_at is not null from agent_runtime where agent_id = %s", fleet.agent_id("atlas")
+        "select last_used_at is not null from agent_runtime where agent_id = %s", fleet.agent_id("atlas")
     )
     back = await admin.call(USERS_ACTIVATE, UserAsked(user_id=ole))
     await admin.call(USERS_ACTIVATE, UserAsked(user_id=ole))

@@ -32,6 +32,9 @@ from tests.support.fleet import Fleet
 SILENT = "update agent_runtime r set last_heartbeat_at = now() - interval '91 seconds' from agents a"
 OF = " where a.team_id = r.team_id and a.id = r.agent_id and a.name = %s"
 
+# What the fleet did lies in its own time, which is to come.
+WORKED_LONG_AGO = "update jobs set finished_at = now() - interval '1 day' where finished_at is not null"
+
 OF_AGENTS = (NOTICE_SILENCE, LET_REST)
 
 
@@ -284,11 +287,12 @@ async def test_unused_agents_go_idle_and_then_hibernate(backend: Backend, fleet:
         agent_id = fleet.agent_id(name)
         fleet.execute(
             "update agent_runtime set lifecycle = %s, lifecycle_changed_at = now() - %s * interval '1 second',"
-            " last_session_ended_at = null where agent_id = %s",
+            " last_used_at = null where agent_id = %s",
             *(state, seconds, agent_id),
         )
         return agent_id
 
+    fleet.execute(WORKED_LONG_AGO)
     early, due, working = rest("beacon", 2, 200), rest("fathom", 2, 400), rest("atlas", 2, 9999)
     awake, asleep = rest("gantry", 3, 1700), rest("harbor", 3, 1801)
 
@@ -301,8 +305,49 @@ async def test_unused_agents_go_idle_and_then_hibernate(backend: Backend, fleet:
 
 
 @pytest.mark.rule("U004-10")
+@pytest.mark.parametrize(("state", "seconds"), [(2, 300), (3, 1800)])
+async def test_the_timer_runs_from_the_end_of_the_last_job(
+    backend: Backend, fleet: Fleet, state: int, seconds: int
+) -> None:
+    def ended(ago: int) -> None:
+        fleet.execute("update agent_runtime set last_used_at = null")
+        fleet.execute(
+            "update jobs set finished_at = now() - %s * interval '1 second' where agent_id = %s", ago, agent_id
+        )
+
+    async def after() -> object:
+        await look_after_agents(backend)
+        return fleet.one("select lifecycle from agent_runtime where agent_id = %s", agent_id)
+
+    agent_id = fleet.agent_id("beacon")
+    fleet.execute(
+        "update agent_runtime set lifecycle = %s, lifecycle_changed_at = now() - interval '1 day'"
+        " where agent_id = %s",
+        *(state, agent_id),
+    )
+    fleet.execute(
+        "update jobs set status = 'running', finished_at = null, started_at = now(), assigned_at = now(),"
+        " lease_expires_at = now() + interval '1 hour', look_at = now() + interval '1 hour', claimed_by = 'beacon'"
+        " where id = (select id from jobs where agent_id = %s limit 1)",
+        agent_id,
+    )
+    at_work = await after()
+    fleet.execute(
+        "update jobs set status = 'succeeded', lease_expires_at = null, look_at = null, claimed_by = null,"
+        " finished_at = now() where agent_id = %s and status = 'running'",
+        agent_id,
+    )
+    ended(seconds - 100)
+    in_a_pause = await after()
+    ended(seconds + 100)
+
+    assert (at_work, in_a_pause, await after()) == (state, state, state + 1)
+
+
+@pytest.mark.rule("U004-10")
 async def test_the_timer_runs_from_the_end_of_the_last_session(backend: Backend, fleet: Fleet) -> None:
     agent_id, owner = fleet.agent_id("beacon"), fleet.user_id("ana@example.com")
+    fleet.execute(WORKED_LONG_AGO)
     fleet.execute(
         "insert into sessions (team_id, id, agent_id, user_id) values (%s, %s, %s, %s)",
         *(fleet.team_id(), SessionId.new(), agent_id, owner),
@@ -316,10 +361,10 @@ async def test_the_timer_runs_from_the_end_of_the_last_session(backend: Backend,
     await look_after_agents(backend)
     in_session = fleet.one(lifecycle, agent_id)
     fleet.execute("update sessions set status = 2, closed_at = now()")
-    fleet.execute("update agent_runtime set last_session_ended_at = now() - interval '200 seconds'")
+    fleet.execute("update agent_runtime set last_used_at = now() - interval '200 seconds'")
     await look_after_agents(backend)
     just_ended = fleet.one(lifecycle, agent_id)
-    fleet.execute("update agent_runtime set last_session_ended_at = now() - interval '301 seconds'")
+    fleet.execute("update agent_runtime set last_used_at = now() - interval '301 seconds'")
     await look_after_agents(backend)
 
     assert (in_session, just_ended, fleet.one(lifecycle, agent_id)) == (2, 2, 3)

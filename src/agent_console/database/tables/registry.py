@@ -157,7 +157,7 @@ agent_runtime = Table(
     json_object("metrics"),
     Column("lifecycle", SmallInteger),
     moment("lifecycle_changed_at"),
-    moment("last_session_ended_at"),
+    moment("last_used_at"),
     moment("started_at"),
     PrimaryKeyConstraint("team_id", "agent_id", name="agent_runtime_pkey"),
     points("agent_runtime", "agent_id", "agents"),

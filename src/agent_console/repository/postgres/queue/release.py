@@ -68,7 +68,7 @@ CLOSE_SESSIONS = text("""
      returning id
     ), ended as (
         update agent_runtime
-           set last_session_ended_at = now()
+           set last_used_at = now()
          where team_id = :team_id and agent_id = :agent_id and exists (select from closed)
     )
     select id from closed order by id

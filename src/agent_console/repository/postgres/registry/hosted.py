@@ -70,35 +70,48 @@ async def move_agent(work: Work, asked: LifecycleMove) -> Agent:
     return await shown(work, asked.agent_id)
 
 
-# Which teams have an agent whose time has come; served by agent_runtime_lifecycle_idx, which holds hosted
-# agents only. `since` is the later of its last session's end and its last move.
+# Whose time has come; served by agent_runtime_lifecycle_idx, which holds hosted agents only. Used is an agent that
+# is in a session or at work, until the end of either.
+SINCE = "greatest(r.last_used_at, r.lifecycle_changed_at)"
 RESTING = f"""
-    r.lifecycle = {Lifecycle.RUNNING:d}
-        and greatest(r.last_session_ended_at, r.lifecycle_changed_at)
-            <= now() - interval '{IDLE_AFTER_SECONDS} seconds'
-     or r.lifecycle = {Lifecycle.IDLE:d}
-        and r.lifecycle_changed_at <= now() - interval '{HIBERNATE_AFTER_SECONDS} seconds'
+    (r.lifecycle = {Lifecycle.RUNNING:d} and {SINCE} <= now() - interval '{IDLE_AFTER_SECONDS} seconds'
+     or r.lifecycle = {Lifecycle.IDLE:d} and {SINCE} <= now() - interval '{HIBERNATE_AFTER_SECONDS} seconds')
+    and not exists (select from sessions s
+                     where s.team_id = r.team_id and s.agent_id = r.agent_id and s.status = 1)
 """
-UNUSED = """
-    not exists (select from sessions s
-                 where s.team_id = r.team_id and s.agent_id = r.agent_id and s.status = 1)
-    and not exists (select from jobs j
-                     where j.team_id = r.team_id and j.agent_id = r.agent_id
-                       and j.status in ('assigned', 'running'))
+AT_WORK = """
+    exists (select from jobs j
+             where j.team_id = r.team_id and j.agent_id = r.agent_id and j.status in ('assigned', 'running'))
 """
 TEAMS_WITH_RESTING = text(f"""
     select distinct r.team_id from agent_runtime r
-     where r.lifecycle in ({Lifecycle.RUNNING:d}, {Lifecycle.IDLE:d}) and ({RESTING}) and {UNUSED}
+     where r.lifecycle in ({Lifecycle.RUNNING:d}, {Lifecycle.IDLE:d}) and {RESTING}
 """)  # noqa: S608
 
-# Locked first and looked at again in a second statement, which sees a session opened in between.
+# Locked first and looked at again in other statements, which see a session opened in between.
 LOCK_RESTING = text(f"""
     select r.agent_id from agent_runtime r
-     where r.team_id = :team_id
-       and r.lifecycle in ({Lifecycle.RUNNING:d}, {Lifecycle.IDLE:d}) and ({RESTING}) and {UNUSED}
+     where r.team_id = :team_id and r.lifecycle in ({Lifecycle.RUNNING:d}, {Lifecycle.IDLE:d}) and {RESTING}
      order by r.agent_id
      limit :batch
        for no key update skip locked
+""")  # noqa: S608
+
+# No job writes down here that it ended: of an agent that is due it is looked up, once in the time it may pause.
+# jobs_agent_idx knows the newest of its jobs, and so many are enough whatever their order was.
+JOBS_LOOKED_AT = 100
+USE = text(f"""
+    update agent_runtime r
+       set last_used_at = work.until
+      from (select r.agent_id,
+                   case when {AT_WORK} then now()
+                        else (select max(newest.finished_at)
+                                from (select finished_at from jobs j
+                                       where j.team_id = r.team_id and j.agent_id = r.agent_id
+                                       order by j.id desc limit {JOBS_LOOKED_AT}) as newest) end as until
+              from agent_runtime r
+             where r.team_id = :team_id and r.agent_id = any (:agent_ids)) as work
+     where r.team_id = :team_id and r.agent_id = work.agent_id and work.until > {SINCE}
 """)  # noqa: S608
 
 # An agent counts as idle from the moment it was due, however late anyone looked.
@@ -107,10 +120,9 @@ REST = text(f"""
        set lifecycle = case r.lifecycle when {Lifecycle.RUNNING:d} then {Lifecycle.IDLE:d}
                                         else {Lifecycle.HIBERNATING:d} end,
            lifecycle_changed_at = case r.lifecycle
-               when {Lifecycle.RUNNING:d} then greatest(r.last_session_ended_at, r.lifecycle_changed_at)
-                                               + interval '{IDLE_AFTER_SECONDS} seconds'
+               when {Lifecycle.RUNNING:d} then {SINCE} + interval '{IDLE_AFTER_SECONDS} seconds'
                else now() end
-     where r.team_id = :team_id and r.agent_id = any (:agent_ids) and ({RESTING}) and {UNUSED}
+     where r.team_id = :team_id and r.agent_id = any (:agent_ids) and {RESTING} and not {AT_WORK}
  returning r.agent_id, r.lifecycle, now() as at
 """)  # noqa: S608
 
@@ -120,7 +132,9 @@ async def rest_agents(connection: AsyncConnection, team_id: TeamId, batch: int) 
     candidates = (await connection.execute(LOCK_RESTING, {"team_id": team_id, "batch": batch})).scalars().all()
     if not candidates:
         return []
-    rows = (await connection.execute(REST, {"team_id": team_id, "agent_ids": list(candidates)})).all()
+    due = {"team_id": team_id, "agent_ids": list(candidates)}
+    await connection.execute(USE, due)
+    rows = (await connection.execute(REST, due)).all()
     for row in rows:
         was = Lifecycle.RUNNING if row.lifecycle == Lifecycle.IDLE else Lifecycle.IDLE
         await audit_move(connection, team_id, AgentId.of(row.agent_id), was, Lifecycle(row.lifecycle), row.at)

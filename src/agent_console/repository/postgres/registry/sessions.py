@@ -198,7 +198,7 @@ async def close_session(work: Work, asked: SessionAsked) -> Session:
     await work.connection.execute(
         update(agent_runtime)
         .where(agent_runtime.c.team_id == work.caller.team_id, agent_runtime.c.agent_id == session.agent_id)
-        .values(last_session_ended_at=func.now())
+        .values(last_used_at=func.now())
     )
     closing = (
         update(sessions)

@@ -239,7 +239,7 @@ CLOSE_SESSIONS = text("""
         returning id, agent_id
     ), ended as (
         update agent_runtime r
-           set last_session_ended_at = now()
+           set last_used_at = now()
          where r.team_id = :team_id and r.agent_id in (select agent_id from closed)
     )
     select id, agent_id from closed
