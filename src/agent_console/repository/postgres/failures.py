@@ -44,6 +44,16 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
                 "The database took too long and the work was stopped.",
                 hint="Try again; if it stays so, look for long transactions.",
             )
+        case sqlalchemy.exc.TimeoutError():
+            return TimedOut(
+                "All our connections are in use.",
+                hint="Nothing was asked of the database. Try again; if it lasts: agent-console doctor",
+            )
+        case pg.ReadOnlySqlTransaction():
+            return DatabaseUnavailable(
+                "This database takes no changes; it may be a standby.",
+                hint="Name its primary in the DSN, or all hosts with target_session_attrs=read-write.",
+            )
         case pg.UndefinedTable() | pg.UndefinedColumn() | pg.UndefinedFunction():
             return SchemaMismatch(
                 "The database does not have the schema of this program.", hint="Run: agent-console db migrate"
@@ -53,27 +63,8 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
                 f"The database user may not do this: {original.diag.message_primary}.",
                 hint="Have an administrator of the database run: grant agent_console_app to <the user>",
             )
-        case pg.UniqueViolation():
-            rule = original.diag.constraint_name or ""
-            return Conflict(
-                TAKEN.get(rule, "Such a row exists already."),
-                hint="Look at what is there, and change that instead.",
-                details={"rule": rule},
-            )
-        case pg.ForeignKeyViolation():
-            rule = original.diag.constraint_name or ""
-            return NotFound(
-                "Something this refers to does not exist.",
-                hint="Check the ids; what they name may have been deleted.",
-                details={"rule": rule},
-            )
-        case pg.CheckViolation() | pg.NotNullViolation():
-            rule = original.diag.constraint_name or original.diag.column_name or ""
-            return Invalid(
-                "A value is outside its bounds.",
-                hint=f"It breaks the database's rule {rule}." if rule else "",
-                details={"rule": rule},
-            )
+        case psycopg.IntegrityError():
+            return _broken_rule(original)
         case psycopg.DataError():
             return Invalid(
                 "A value can't be stored as it is.",
@@ -82,8 +73,37 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
         case psycopg.OperationalError() | psycopg.InterfaceError() | OSError():
             return unreachable(dsn, original)
         case _:
-            return Internal(
-                "Something went wrong inside agent-console.",
-                hint="Try again; if it stays so, report it with the log.",
-                details={"kind": type(original).__name__},
+            return _unknown(original)
+
+
+def _broken_rule(error: psycopg.IntegrityError) -> ConsoleError:
+    rule = error.diag.constraint_name or error.diag.column_name or ""
+    match error:
+        case pg.UniqueViolation():
+            return Conflict(
+                TAKEN.get(rule, "Such a row exists already."),
+                hint="Look at what is there, and change that instead.",
+                details={"rule": rule},
             )
+        case pg.ForeignKeyViolation():
+            return NotFound(
+                "Something this refers to does not exist.",
+                hint="Check the ids; what they name may have been deleted.",
+                details={"rule": rule},
+            )
+        case pg.CheckViolation() | pg.NotNullViolation():
+            return Invalid(
+                "A value is outside its bounds.",
+                hint=f"It breaks the database's rule {rule}." if rule else "",
+                details={"rule": rule},
+            )
+        case _:
+            return _unknown(error)
+
+
+def _unknown(error: object) -> ConsoleError:
+    return Internal(
+        "Something went wrong inside agent-console.",
+        hint="Try again; if it stays so, report it with the log.",
+        details={"kind": type(error).__name__},
+    )
