@@ -36,7 +36,7 @@ async def agents(repository: Repository, filter: str, **more: object) -> list[st
 
 
 @pytest.mark.rule("U000-34", "U003-2")
-async def test_every_qualifier_finds_what_the_list_itself_says(repository: Repository) -> None:
+async def test_every_qualifier_finds_what_the_list_itself_says(repository: Repository, fleet: Fleet) -> None:
     everything = (await repository.call(JOBS_LIST, JobQuery(limit=200))).items
 
     async def finds(filter: str, wanted: list[Job]) -> None:
@@ -49,6 +49,10 @@ async def test_every_qualifier_finds_what_the_list_itself_says(repository: Repos
     await finds("!status:queued type:crawl", [j for j in everything if j.type == "crawl" and j.status != "queued"])
     await finds("agent:ATLAS", [job for job in everything if job.agent_name == "atlas"])
     await finds("!agent:atlas", [job for job in everything if job.agent_name != "atlas"])
+    fleet.execute("update jobs set affinity_key = 'warm cache' where type = 'crawl'")
+    everything = (await repository.call(JOBS_LIST, JobQuery(limit=200))).items
+    await finds('affinity:"warm cache"', [job for job in everything if job.type == "crawl"])
+    await finds('!affinity:"warm cache"', [job for job in everything if job.type != "crawl"])
     await finds("!tool:deploy", [job for job in everything if job.tool != "deploy"])
     await finds("CRAW", [job for job in everything if "craw" in f"{job.type} {job.tool}"])
     await finds("!crawl", [job for job in everything if "crawl" not in f"{job.type} {job.tool}"])

@@ -205,6 +205,20 @@ async def test_an_old_transaction_is_warned_of_wherever_one_looks(
     assert stats.warnings == explanation.warnings != ()
 
 
+async def test_many_lanes_are_warned_of(repository: Repository, fleet: Fleet) -> None:
+    before = await repository.call(QUEUE_STATS, Nothing())
+    fleet.execute(
+        "insert into lanes (team_id, id, key, job_type)"
+        " select %s, new_id(), encode(sha256(n::text::bytea), 'hex'), n::text from generate_series(1, 201) as n",
+        fleet.team_id(),
+    )
+
+    after = await repository.call(QUEUE_STATS, Nothing())
+
+    assert not any("lanes" in words for words in before.warnings)
+    assert any(words.startswith("There are more than 200 lanes") for words in after.warnings)
+
+
 async def test_a_snapshot_that_may_not_be_seen_is_counted_as_hidden(fleet: Fleet) -> None:
     with sees_no_others(fleet), psycopg.connect(fleet.administration) as forgotten:
         forgotten.execute("set transaction isolation level repeatable read")

@@ -87,10 +87,11 @@ class Job(Record):
 
 JOB_FILTERS = Filterable(
     (
-        Qualifier("status", "its state", one_of=JobStatus),
+        Qualifier("status", "its state", listed=tuple(JobStatus)),
         Qualifier("type", "what kind of work", known=Known.JOB_TYPES),
         Qualifier("agent", "who has or had it, by name or id", known=Known.AGENTS),
         Qualifier("tool", "the tool it runs"),
+        Qualifier("affinity", "its affinity key"),
         Qualifier("age", "since it was made, such as >1h or <2d", is_age=True),
     ),
     words="its type and its tool",
@@ -140,7 +141,9 @@ class NewJob(Request):
         None, min_length=1, max_length=100, description="The tool it runs."
     )
     repository: str | None = Field(None, min_length=1, max_length=500, description="The repository it touches.")
-    affinity_key: str | None = Field(None, max_length=255, description="A soft preference for one agent.")
+    affinity_key: str | None = Field(
+        None, max_length=255, description="A word for jobs that belong together: filtered by, and no condition."
+    )
     max_attempts: int = Field(3, ge=1, le=100, description="Tries before it is a dead letter.")
     max_run_seconds: int = Field(
         MAX_RUN_SECONDS, ge=1, le=604_800, description="How long one try may take before it is ended."

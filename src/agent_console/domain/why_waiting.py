@@ -12,6 +12,7 @@ from agent_console.domain.spans import span
 
 NAMED_IN_SENTENCE = 3
 NOTE_SHOWN = 100
+MANY_LANES = 200
 OLD_TRANSACTION_SECONDS = 60
 
 _MANY_ARE = {
@@ -58,6 +59,16 @@ def old_transaction_words(seconds: float | None) -> str | None:
     return (
         f"A transaction has been open in the database for {span(seconds)}: claims slow down until it ends."
         " Look for it in pg_stat_activity (a dump, a forgotten psql)."
+    )
+
+
+def many_lanes_words(lanes: int) -> str | None:
+    """A warning where jobs ask for so many different things that finding what fits an agent takes long."""
+    if lanes <= MANY_LANES:
+        return None
+    return (
+        f"There are more than {MANY_LANES} lanes, one for each type, repository, connector and set of capabilities"
+        " that jobs ever asked for: claims slow down. Let what differs from job to job stand in the payload."
     )
 
 

@@ -22,7 +22,7 @@ SAID_BY_FIELD = ("agent_id", "collection_id", "tool", "type")
 """What has an index of its own, the one that usually leaves least first."""
 MANY = frozenset({JobStatus.QUEUED, JobStatus.SUCCEEDED, JobStatus.CANCELLED})
 """States in which a queue may hold most of its jobs."""
-LOOKED_AT = ("type", "tool", "agent_id", "created_at")
+LOOKED_AT = ("type", "tool", "affinity_key", "agent_id", "created_at")
 """What a filter looks at besides the state."""
 
 
@@ -48,6 +48,7 @@ class JobMatch:
             either(found.status, asked.wanted("status"), asked.unwanted("status")),
             either(found.type, asked.wanted("type"), asked.unwanted("type")),
             either(found.tool, asked.wanted("tool"), asked.unwanted("tool")),
+            either(found.affinity_key, asked.wanted("affinity"), asked.unwanted("affinity")),
             either(found.agent_id, self.agents, self.not_agents),
             of_age(asked, found.created_at),
             with_words_or_id(asked, JobId, found.id, found.type, found.tool),

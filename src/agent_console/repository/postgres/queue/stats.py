@@ -22,7 +22,7 @@ from agent_console.domain.queue_stats import (
 )
 from agent_console.domain.records import Nothing
 from agent_console.domain.states import JobStatus
-from agent_console.domain.why_waiting import old_transaction_words
+from agent_console.domain.why_waiting import MANY_LANES, many_lanes_words, old_transaction_words
 from agent_console.repository.operations.explaining import QUEUE_STATS
 from agent_console.repository.postgres.old_transactions import oldest_transaction
 from agent_console.repository.postgres.work import Work, answers
@@ -53,6 +53,11 @@ COUNTED = """
 DEPTHS = text(f"""
     with {COUNTED}
     select status, sum(jobs)::bigint as jobs from counts group by status
+""")  # noqa: S608
+
+LANES = text(f"""
+    select count(*)
+      from (select from lanes where team_id = :team_id and bound_agent_id is null limit {MANY_LANES + 1}) as l
 """)  # noqa: S608
 
 # Of the lanes of one agent, by lanes_bound_idx, or of one connector: there are few lanes, however many jobs.
@@ -175,7 +180,7 @@ async def queue_stats(work: Work, request: Nothing) -> QueueStats:
     types = sorted(_part(rows, "type"), key=lambda row: (-row.waiting, -row.held, row.name))
     lanes = sorted(_part(rows, "lane"), key=lambda row: (-row.waiting, row.name))
     totals = _totals(_part(rows, "move"))
-    warning = old_transaction_words(transaction.seconds)
+    warnings = (old_transaction_words(transaction.seconds), many_lanes_words(await _lanes(work)))
     since = oldest.created_at
     return QueueStats(
         by_status=tuple(StatusCount(status=status, jobs=depths.get(status.value, 0)) for status in JobStatus),
@@ -193,9 +198,15 @@ async def queue_stats(work: Work, request: Nothing) -> QueueStats:
         oldest_transaction_seconds=transaction.seconds,
         hidden_transactions=transaction.hidden,
         oldest_snapshot_transactions=transaction.transactions,
-        warnings=() if warning is None else (warning,),
+        warnings=tuple(words for words in warnings if words is not None),
         at=oldest.at,
     )
+
+
+async def _lanes(work: Work) -> int:
+    """How many there are, as far as that is worth knowing. Those of one agent cost nobody else anything."""
+    found: int = (await work.connection.execute(LANES, {"team_id": work.caller.team_id})).scalar_one()
+    return found
 
 
 def _part(rows: Sequence[Row[Any]], name: str) -> list[Row[Any]]:
