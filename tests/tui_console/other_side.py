@@ -73,11 +73,17 @@ class Watched:
     told: list[LinkStatus] = field(default_factory=list)
     heard: list[Change] = field(default_factory=list)
     asked_before_opening: list[int] = field(default_factory=list)
+    late: list[ConsoleError] = field(default_factory=list)
     ended: int = 0
     slow_end: asyncio.Event | None = None
 
     def __post_init__(self) -> None:
-        self.link = Link(on_status=self.told.append, on_change=self.heard.append, clock=lambda: AT)
+        self.link = Link(
+            on_status=self.told.append,
+            on_change=self.heard.append,
+            clock=lambda: AT,
+            on_late=self.late.append,
+        )
 
     @asynccontextmanager
     async def opening(self, say: Say) -> AsyncIterator[Repository]:

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from agent_console.domain.errors import CannotConnect, ConsoleError, DatabaseUnavailable, NotFound, TimedOut
+from agent_console.domain.jobs import JobQuery
 from agent_console.domain.records import Nothing
-from agent_console.repository.operations import ME, POOL_STATUS
+from agent_console.repository.operations import JOBS_LIST, ME, POOL_STATUS
 from agent_console.repository.port import Change, Repository, Topic
 from agent_console.tui import link
 from agent_console.tui.link import Link, LinkState, LinkStatus, pause_after
@@ -63,6 +64,54 @@ async def test_a_call_that_finds_nobody_loses_the_link_and_says_why(watched: Wat
         await watched.link.call(ME, Nothing())
 
     assert watched.link.status == LinkStatus(LinkState.LOST, "PostgreSQL is gone.", "Start it.")
+
+
+async def test_one_slow_question_is_told_once_and_loses_nothing_while_the_rest_is_answered(
+    watched: Watched,
+) -> None:
+    await until(lambda: is_up(watched), "up")
+    watched.side.thawed.set()
+    watched.side.asked.clear()
+
+    for _ in range(3):
+        with pytest.raises(TimedOut):
+            await watched.link.call(POOL_STATUS, Nothing())
+    await until(lambda: ME.name in watched.side.asked, "who one is")
+
+    assert watched.told[1:] == [UP]
+    assert watched.side.asked.count(POOL_STATUS.name) == 1, "the same is not asked again at once"
+    assert [str(error) for error in watched.late] == ["That took too long."]
+    with pytest.raises(TimedOut):
+        await watched.link.call(JOBS_LIST, JobQuery())
+    assert JOBS_LIST.name in watched.side.asked, "something else is"
+
+
+async def test_a_slow_question_is_asked_again_after_a_while(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "LATE_SECONDS", 0.0)
+    await until(lambda: is_up(watched), "up")
+    watched.side.thawed.set()
+
+    for _ in range(2):
+        with pytest.raises(TimedOut):
+            await watched.link.call(POOL_STATUS, Nothing())
+
+    assert watched.side.asked.count(POOL_STATUS.name) == 2
+
+
+async def test_it_is_lost_when_nobody_says_who_one_is_either(watched: Watched) -> None:
+    await until(lambda: is_up(watched), "up")
+    watched.side.refusing = TimedOut("Nobody says a word.")
+    watched.side.thawed.set()
+
+    with pytest.raises(TimedOut):
+        await watched.link.call(POOL_STATUS, Nothing())
+
+    await until(lambda: watched.link.status.state is LinkState.LOST, "lost")
+    assert watched.link.status.message == "Nobody says a word."
+    watched.side.refusing = None
+    await until(lambda: is_up(watched), "up again")
 
 
 async def test_a_refusal_of_the_question_itself_does_not_lose_the_link(watched: Watched) -> None:

@@ -3,12 +3,13 @@
 Everything the console asks goes through `call`. When an answer shows that the other side is gone, the state
 says so at once, the data on the screen stays, and probes with growing pauses look for its return; if they
 find nothing for a while, everything behind the port is closed and opened anew, which also brings an embedded
-database back that was killed.
+database back that was killed. An answer that does not come in time shows only that this question is slow: the
+other side is gone when it does not say who one is either.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -28,7 +29,7 @@ from agent_console.domain.errors import (
 if TYPE_CHECKING:
     # Models and operations are imported when the link is started: a first frame needs none of them.
     from agent_console.domain.identity import Myself
-    from agent_console.repository.operations import Answered, Asked, Operation
+    from agent_console.repository.operations import Answered, AnyOperation, Asked, Operation
     from agent_console.repository.port import Change, Repository
 
 Clock = Callable[[], datetime]
@@ -47,6 +48,8 @@ GONE = (CannotConnect, DatabaseUnavailable, TimedOut, SchemaMismatch, Unauthoriz
 
 PAUSE_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 EAR_SECONDS = 0.25
+LATE_SECONDS = 15.0
+"""So long what was not answered in time is not asked again: it would keep the database busy for nothing."""
 PROBES_BEFORE_OPENING_ANEW = 3
 """With the pauses above an embedded database that was killed is started again after three and a half seconds."""
 
@@ -122,14 +125,19 @@ class Link:
         on_change: "Callable[[Change], None]",
         clock: Clock,
         on_refusal: Callable[[ConsoleError], None] | None = None,
+        on_late: Callable[[TimedOut], None] | None = None,
     ) -> None:
-        """`on_refusal` is told when the configuration itself is wrong: no waiting will ever mend that."""
+        """`on_refusal` is told when the configuration itself is wrong: no waiting will ever mend that. `on_late` is
+        told once of a look that took too long; whoever wanted to change something hears it as the answer."""
         self._on_status = on_status
         self._on_change = on_change
         self._on_refusal = on_refusal
+        self._on_late = on_late
         self._clock = clock
         self._repository: Repository | None = None
         self._gone = asyncio.Event()
+        self._in_doubt = asyncio.Event()
+        self._late: dict[str, tuple[object, TimedOut, float]] = {}
         self._times_up = 0
         self._running: asyncio.Task[None] | None = None
         self._closing = False
@@ -143,9 +151,15 @@ class Link:
         """Ask the other side. While it is gone nothing is sent, so that no change happens unseen: NotSent."""
         if self._repository is None or self.status.state is not LinkState.UP:
             raise NotSent("There is no connection right now.", hint="It is being restored.")
+        if (late := self._still_late(operation, request)) is not None:
+            raise late
         asked_in = self._times_up
         try:
             answer = await self._repository.call(operation, request)
+        except TimedOut as error:
+            # One slow question says nothing of the others: who one is decides it.
+            self._was_late(operation, request, error)
+            raise
         except GONE as error:
             # An answer this late may tell of a loss that has healed meanwhile.
             if self.status.state is LinkState.UP and asked_in == self._times_up:
@@ -153,6 +167,27 @@ class Link:
             raise
         self.answered_at = self._clock()
         return answer
+
+    async def learn_who(self) -> None:
+        """Ask again who one is: somebody may have made one something else meanwhile."""
+        from agent_console.domain.records import Nothing
+        from agent_console.repository.operations import ME
+
+        self.me = await self.call(ME, Nothing())
+
+    def _was_late(self, operation: "AnyOperation", request: object, error: TimedOut) -> None:
+        self._in_doubt.set()
+        if operation.changes:
+            return
+        again_at = asyncio.get_running_loop().time() + LATE_SECONDS
+        self._late[operation.name] = request, error, again_at
+        if self._on_late is not None:
+            self._on_late(error)
+
+    def _still_late(self, operation: "AnyOperation", request: object) -> TimedOut | None:
+        asked, error, again_at = self._late.get(operation.name, (None, None, 0.0))
+        is_the_same = error is not None and asked == request
+        return error if is_the_same and asyncio.get_running_loop().time() < again_at else None
 
     # Its life
 
@@ -223,18 +258,43 @@ class Link:
                 await asyncio.sleep(pause_after(failures))
                 continue
             failed_here = failures = 0
-            async with _Ear(repository, self._on_change) as ear:
-                await ear.opened(EAR_SECONDS)
-                self._gone.clear()
-                self.answered_at = self._clock()
-                self._tell(LinkStatus(LinkState.UP))
-                ear.passes_on = True
-                unheard = 0 if await self._listen(ear) else unheard + 1
-            # Lost: look at once. Only deaf: what is asked still gets its answer, so there is no hurry.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause_after(unheard)):
-                    await self._gone.wait()
+            async with self._deciding_doubts(repository):
+                async with _Ear(repository, self._on_change) as ear:
+                    await ear.opened(EAR_SECONDS)
+                    self._gone.clear()
+                    self.answered_at = self._clock()
+                    self._tell(LinkStatus(LinkState.UP))
+                    ear.passes_on = True
+                    unheard = 0 if await self._listen(ear) else unheard + 1
+                # Lost: look at once. Only deaf: what is asked still gets its answer, so there is no hurry.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause_after(unheard)):
+                        await self._gone.wait()
         return failures
+
+    @asynccontextmanager
+    async def _deciding_doubts(self, repository: "Repository") -> AsyncIterator[None]:
+        deciding = asyncio.create_task(self._decide_doubts(repository), name="deciding doubts")
+        try:
+            yield
+        finally:
+            deciding.cancel()
+            await asyncio.wait({deciding})
+            if not deciding.cancelled():
+                deciding.result()
+
+    async def _decide_doubts(self, repository: "Repository") -> None:
+        """After an answer that did not come in time ask for one that everybody gets."""
+        from agent_console.domain.records import Nothing
+        from agent_console.repository.operations import ME
+
+        while True:
+            self._in_doubt.clear()
+            await self._in_doubt.wait()
+            try:
+                self.me = await repository.call(ME, Nothing())
+            except ConsoleError as error:
+                self._lose(error)
 
     async def _listen(self, ear: "_Ear") -> bool:
         """Listen until the other side is gone or tells no more; False when it never told anything."""

@@ -19,7 +19,7 @@ from textual.widgets import ContentSwitcher
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.commanding import COMMANDING, DOING, Commanding
 from agent_console.tui.header_watch import POOL, WAITING, HeaderWatch
-from agent_console.tui.link import Clock, Link, LinkStatus, Opening
+from agent_console.tui.link import LATE_SECONDS, Clock, Link, LinkStatus, Opening
 from agent_console.tui.setup import Setup
 from agent_console.tui.themes import theme_for
 from agent_console.tui.waiting_count import Doorbell
@@ -101,11 +101,16 @@ class Switching(Commanding):
             if link is self.link:
                 self._refuse(error)
 
+        def tell_late(error: ConsoleError) -> None:
+            if link is self.link:
+                self._say(f"{error.message} It is asked again in {LATE_SECONDS:g} s.")
+
         link = Link(
             on_status=lambda status: self._tell(LinkChanged(status, link)),
             on_change=lambda change: self._tell(Heard(change, link)),
             clock=self._clock,
             on_refusal=refuse,
+            on_late=tell_late,
         )
         return link
 
