@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from uuid import UUID
 
+import psycopg
 import pytest
 from pydantic import ValidationError
 from sqlalchemy import NullPool, create_engine, text
@@ -28,6 +29,7 @@ from agent_console.repository.postgres.identify import by_token
 from agent_console.repository.postgres.registry.presence import BEAT, Beat, beat_facts
 from agent_console.repository.postgres.repository import Backend, PostgresRepository, open_direct
 from tests.support.fleet import Fleet
+from tests.support.locks import somebody_waits_for_a_lock
 from tests.support.serving import serving
 
 OpenAgent = Callable[[str], Awaitable[Repository]]
@@ -205,7 +207,25 @@ async def test_a_person_has_no_heartbeat(operator: Repository) -> None:
         await operator.call(HEARTBEAT_SEND, OK)
 
 
-@pytest.mark.rule("R004-48", "U004-14")
+@pytest.mark.rule("U004-17")
+async def test_of_two_heartbeats_at_once_one_starts_the_agent(fleet: Fleet) -> None:
+    atlas, backends = fleet.agent_id("atlas"), (Backend(fleet.working), Backend(fleet.working))
+    fleet.execute("update agent_runtime set lifecycle = 1 where agent_id = %s", atlas)
+    with psycopg.connect(fleet.administration) as holding:
+        holding.execute("select from agent_runtime where agent_id = %s for update", (atlas,))
+        beats = [
+            asyncio.create_task(backend.heartbeats.send(fleet.team_id(), Beat(atlas, OK))) for backend in backends
+        ]
+        await somebody_waits_for_a_lock(fleet, len(beats))
+
+    await asyncio.gather(*beats)
+
+    assert fleet.one("select count(*) from audit_log where action = 'agent.started'") == 1
+    for backend in backends:
+        await backend.close()
+
+
+@pytest.mark.rule("R004-48", "U004-14", "U004-17")
 async def test_a_heartbeat_makes_a_provisioned_agent_running_but_heals_no_error(
     open_agent: OpenAgent, operator: Repository, fleet: Fleet
 ) -> None:
@@ -222,6 +242,9 @@ async def test_a_heartbeat_makes_a_provisioned_agent_running_but_heals_no_error(
     failed = await seen(operator, fleet, "atlas")
 
     assert running.lifecycle is Lifecycle.RUNNING
+    assert fleet.execute(
+        "select actor_label, resource_id, metadata from audit_log where action = 'agent.started'"
+    ) == [("atlas", str(running.id), {"from": "provisioning", "to": "running"})]
     assert (failed.lifecycle, failed.error_message, failed.status) == (
         Lifecycle.ERROR,
         "no image",

@@ -120,13 +120,14 @@ async def test_no_session_begins_behind_the_back_of_whoever_blocks_its_user(
     assert fleet.one("select count(*) from sessions where status = 1") == 0
 
 
-@pytest.mark.rule("U004-8")
+@pytest.mark.rule("U004-8", "U004-17")
 async def test_a_session_makes_an_idle_agent_running(repository: Repository, fleet: Fleet) -> None:
     agent_id = await hosted(repository, fleet, Lifecycle.IDLE)
 
     await repository.call(SESSIONS_OPEN, NewSession(agent_id=agent_id))
 
     assert (await shown(repository, agent_id)).lifecycle is Lifecycle.RUNNING
+    assert audited(fleet, "agent")[-1] == ("agent.started", str(agent_id), {"from": "idle", "to": "running"})
 
 
 @pytest.mark.rule("U004-7")

@@ -1,4 +1,5 @@
-"""Heartbeats: many at once in one statement that writes agent_runtime and renews leases, and nothing else."""
+"""Heartbeats: many at once in one statement that writes agent_runtime and renews leases, and else only that one
+started its agent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from agent_console.domain.presence import (
 )
 from agent_console.domain.secrets import Secret
 from agent_console.domain.states import Lifecycle
+from agent_console.repository.operations.agents import AGENT_STARTED
 from agent_console.repository.operations.presence import HEARTBEAT_SEND
 from agent_console.repository.port import Topic
 from agent_console.repository.postgres.database import Database
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 # what a beat of a living agent moves only heard_minute is in an index, which the table makes from
 # last_heartbeat_at: until that minute is over its row stays within its page. A key is proved here too: its hash
 # is compared with the agent's own. The row as it was is joined once more to tell whether anything a person can
-# see has changed. The limit tells the planner how few beats there are: else, in a fleet of some thousands, it
-# would rather read the whole table.
+# see has changed; two beats at once may both have seen it as it was, so that one started its agent is told by the
+# row itself. The limit tells the planner how few beats there are: else, in a fleet of some thousands, it would
+# rather read the whole table.
 BEAT = text(f"""
     with beat as (
         select * from jsonb_to_recordset(cast(:beats as jsonb)) as b (
@@ -67,7 +70,8 @@ BEAT = text(f"""
            and a.revoked_at is null
            and (b.key_hash is null or a.api_key_hash = b.key_hash
                 or (a.previous_key_hash = b.key_hash and a.previous_key_ends_at > now()))
-        returning r.agent_id, r.lifecycle, b.jobs, a.drained_at is not null as drained,
+        returning r.agent_id, r.lifecycle, b.jobs, a.name, a.drained_at is not null as drained,
+                  r.lifecycle = {Lifecycle.RUNNING:d} and r.lifecycle_changed_at = now() as started,
                   (old.presence, old.error_message, old.lifecycle, old.capabilities)
                   is distinct from (r.presence, r.error_message, r.lifecycle, r.capabilities) as changed
     ), renewed as (
@@ -80,6 +84,10 @@ BEAT = text(f"""
            and j.status in ('assigned', 'running')
     )
     select w.agent_id, w.lifecycle, w.drained, w.changed, now() as at, held.jobs, held.cancelled,
+           case when w.started
+                then append_audit(:team_id, 'agent', null, w.agent_id, w.name, '{AGENT_STARTED}', 'agent',
+                                  shown_id('agt', w.agent_id),
+                                  jsonb_build_object('from', 'provisioning', 'to', 'running')) end as told,
            exists (select from sessions s
                     where s.team_id = :team_id and s.agent_id = w.agent_id and s.status = 1) as in_session
       from written w

@@ -22,7 +22,7 @@ from agent_console.domain.sessions import (
     SessionsClosing,
 )
 from agent_console.domain.states import Lifecycle, Presence, SessionStatus
-from agent_console.repository.operations.agents import AGENT_MOVED
+from agent_console.repository.operations.agents import AGENT_MOVED, AGENT_STARTED
 from agent_console.repository.operations.sessions import (
     SESSION_CLOSED,
     SESSION_OPENED,
@@ -124,6 +124,7 @@ async def open_or_wake(work: Work, asked: NewSession) -> Waking:
             return await _opened(work, agent)
         case Lifecycle.IDLE:
             await set_lifecycle(work, asked.agent_id, Lifecycle.RUNNING)
+            await tell(work, AGENT_STARTED, asked.agent_id, agent.at, {"from": "idle", "to": "running"})
             return await _opened(work, agent)
         case Lifecycle.HIBERNATING:
             await set_lifecycle(work, asked.agent_id, Lifecycle.PROVISIONING)
