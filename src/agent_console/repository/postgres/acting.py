@@ -26,7 +26,7 @@ KNOWN_AT_MOST = 200_000
 
 # `mark` is what take_turns compares with: it changes with whatever decides the agent's lanes.
 KNOWN = """
-    select a.worker_id, r.capabilities, k.ids as connectors,
+    select r.capabilities, k.ids as connectors,
            md5(r.capabilities::text || coalesce(k.words, '')) as mark
       from agents a
       join agent_runtime r on r.team_id = a.team_id and r.agent_id = a.id
@@ -53,7 +53,6 @@ class Acting:
 class Known:
     """`unrestricted` is where the agent is served when neither credential nor claim narrows it: nearly always."""
 
-    worker_id: str
     unrestricted: Routing
     mark: str
 
@@ -96,7 +95,7 @@ class KnownAgents:
         connectors = frozenset(ConnectorId.of(connector) for connector in row.connectors or ())
         routing = Routing(acting.team_id, frozenset(row.capabilities), connectors)
         # Agents that are served together have one and the same: comparing two takes longer than finding it.
-        known = Known(row.worker_id, self._routings.setdefault(routing, routing), row.mark)
+        known = Known(self._routings.setdefault(routing, routing), row.mark)
         self._known[acting.agent_id] = known
         return known
 

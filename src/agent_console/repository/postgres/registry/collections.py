@@ -124,7 +124,7 @@ async def _collection(work: Work, collection_id: CollectionId) -> Collection:
 async def locked_collection(work: Work, collection_id: CollectionId, *, for_deletion: bool = False) -> Row[Any]:
     """The collection for the rest of this transaction: whoever changes its timetable holds this lock.
 
-    Jobs that are being made for it may go on, unless it is to be deleted: then they are waited for.
+    Jobs that are being made for it wait; a row that only refers to it waits while it is being deleted.
     """
     wanted = (
         select(collections, func.now().label("at"))
