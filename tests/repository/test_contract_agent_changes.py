@@ -220,9 +220,8 @@ async def test_a_revoked_agent_loses_sessions_and_jobs_and_stays_in_the_pool(
     assert (revoked.open_sessions, revoked.current_jobs) == (0, 0)
     assert again == revoked
     assert (job.status, job.attempt, job.agent_id) == (JobStatus.QUEUED, 2, None)
-    assert audited(fleet) == [
-        ("agent.revoke", str(atlas), {"jobs": 1, "waiting": 3, "sessions": 1}, "stolen laptop")
-    ]
+    facts = {"jobs": 1, "waiting": 3, "sessions": 1}
+    assert audited(fleet) == [("agent.revoke", str(atlas), facts, "stolen laptop")]
 
 
 @pytest.mark.rule("R000-50", "R000-121", "R000-43")
@@ -237,10 +236,6 @@ async def test_an_agent_with_bound_collections_is_not_deleted(repository: Reposi
     assert "2 collections" in refused.value.message
     assert set((await repository.call(AGENTS_GET, AgentAsked(agent_id=atlas))).bound_collections) == bound
     assert audited(fleet) == []
-
-
-def counted(fleet: Fleet) -> object:
-    return fleet.one("select count(*) from agents where deleted_at is null and revoked_at is null")
 
 
 @pytest.mark.rule("R004-45", "R004-67", "R004-68", "R000-130", "R002-26", "R002-68", "R002-69", "R000-20")
@@ -274,14 +269,12 @@ async def test_a_deleted_agent_is_gone_with_all_that_let_it_act(repository: Repo
     assert (await repository.call(JOBS_GET, JobAsked(job_id=job_id))).status is JobStatus.QUEUED
     for gone in ("a2a_routes", "thread_participants", "agent_connectors", "sessions where status = 1"):
         assert fleet.one(f"select count(*) from {gone}") == 0
-    assert (
-        fleet.execute("select version, removed, reason from a2a_route_versions")
-        == [(2, True, "agent deleted")] * 2
-    )
+    ended = fleet.execute("select version, removed, reason from a2a_route_versions")
+    assert ended == [(2, True, "agent deleted")] * 2
     assert fleet.one("select api_key_hash from agents where id = %s", atlas) != key
     assert fleet.one("select full_name from users where id = %s", deleted.system_user_id) == "Agent: atlas"
     assert fleet.one("select count(*) from agent_runtime where agent_id = %s", atlas) == 0
-    assert fleet.one("select sum(online + error + offline + unknown) from pool_counts") == counted(fleet)
+    assert fleet.one("select sum(online + error + offline + unknown) from pool_counts") == 8, "without juniper"
     facts = {"jobs": 1, "waiting": 3, "routes": 2, "sessions": 1, "memberships": 1}
     assert audited(fleet)[-1] == ("agent.deleted", str(atlas), facts, None)
 
