@@ -127,8 +127,8 @@ class Link:
         on_refusal: Callable[[ConsoleError], None] | None = None,
         on_late: Callable[[TimedOut], None] | None = None,
     ) -> None:
-        """`on_refusal` is told when the configuration itself is wrong: no waiting will ever mend that. `on_late` is
-        told once of a look that took too long; whoever wanted to change something hears it as the answer."""
+        """`on_refusal` is told when the configuration itself is wrong: no waiting will ever mend that. `on_late`
+        is told once of a look that took too long; who wanted to change something hears it as the answer."""
         self._on_status = on_status
         self._on_change = on_change
         self._on_refusal = on_refusal
