@@ -1,6 +1,8 @@
 """The Python client: handlers by type, what they return and raise, and how often the agent speaks."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -38,15 +40,60 @@ async def test_what_a_handler_returns_is_the_result(
     assert (stored[0][0] if stored else None) == result
 
 
+# As a handler calls it that nobody checks.
+untyped: Callable[..., JobFailure] = JobFailure
+untyped_done: Callable[..., Done] = Done
+
+
+def holds_itself() -> dict[str, object]:
+    facts: dict[str, object] = {}
+    facts["again"] = [facts]
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (["a"], "the handler returned a value of type list"),
+        (7, "the handler returned a value of type int"),
+        (False, "the handler returned a value of type bool"),
+        (("a", "b"), "the handler returned a value of type tuple"),
+        (untyped_done(result=["a"]), "it is of type list and no JSON object"),
+        ({1: "a"}, "it holds a name of type int"),
+        ({"at": {"one"}}, "it holds a value of type set"),
+        (holds_itself(), "it is nested more than 100 levels deep, or holds itself"),
+        ({"n": 10**5_000}, "result: must hold finite numbers"),
+    ],
+    ids=["list", "number", "yes or no", "tuple", "list within", "name", "value", "itself", "huge"],
+)
+@pytest.mark.parametrize("signed", [False, True], ids=["", "signed"])
+async def test_what_is_no_result_fails_the_job_at_once_and_says_what_it_was(
+    stage: Stage, returned: Any, words: str, signed: bool
+) -> None:
+    job_id = await stage.enqueue(signed=signed)
+
+    async def returns(_: JobContext) -> Returned:
+        answer: Returned = returned
+        return answer
+
+    async with stage.working(returns):
+        became = await stage.ended(job_id)
+
+    assert (became, stage.column(job_id, "attempt")) == ("failed", 1)
+    assert stage.column(job_id, "error_code") == "result_refused"
+    assert str(stage.column(job_id, "error_message")).startswith(f"The result was refused: {words}")
+
+
 @pytest.mark.parametrize(
     ("raised", "status", "code"),
     [
         (JobFailure("no path", code="no_path"), "failed", "no_path"),
         (JobFailure("", retryable=True), "queued", None),
+        (untyped(ValueError("no path"), code=404, retryable="yes"), "queued", "404"),
         (ValueError("token=abc"), "queued", "handler_error"),
         (asyncio.CancelledError(), "queued", "handler_error"),
     ],
-    ids=["failure", "retryable and silent", "unexpected", "cancelled by itself"],
+    ids=["failure", "retryable and silent", "of other types", "unexpected", "cancelled by itself"],
 )
 async def test_what_a_handler_raises_is_the_failure(
     stage: Stage, raised: BaseException, status: str, code: str | None

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from agent_console.agent import JobContext
 from agent_console.agent.hiding import MOST_LINES, HiddenSecrets
 from agent_console.agent.lines import LINE_BYTES, Lines
-from agent_console.agent.said import Words, said_in
+from agent_console.agent.said import NotUnderstood, Words, said_in
 from agent_console.server.allowed import BODY_DEPTH
 from tests.agent.stage import Stage, until
 
@@ -127,6 +127,23 @@ async def test_a_line_that_the_server_refuses_costs_none_of_its_neighbours(stage
     )
 
 
+async def test_a_payload_that_is_no_json_costs_its_line_nothing_else(stage: Stage) -> None:
+    job_id = await stage.enqueue()
+    facts: dict[str, JsonValue] = {}
+    facts["again"] = [facts]
+
+    async def talks(job: JobContext) -> None:
+        job.event("words", payload=facts)
+
+    async with stage.working(talks):
+        became = await stage.ended(job_id)
+
+    left_out = (
+        "The payload of the next line was left out: it is nested more than 100 levels deep, or holds itself."
+    )
+    assert (became, stage.lines(job_id)) == ("succeeded", [("warn", left_out), ("info", "words")])
+
+
 async def test_whoever_wants_no_output_told_still_hears_of_progress_and_results(stage: Stage) -> None:
     from dataclasses import replace
 
@@ -174,3 +191,10 @@ def test_a_text_that_only_mentions_a_private_key_hides_a_bounded_number_of_lines
 )
 def test_what_only_looks_like_a_form_is_plain_words(line: str) -> None:
     assert said_in(line) == Words(line)
+
+
+@pytest.mark.parametrize("levels", [101, 300, 700])
+def test_a_form_that_is_nested_too_deep_says_so(levels: int) -> None:
+    line = '{"agent_console": "event", "message": "deep", "payload": {"a": ' + "[" * levels + "]" * levels + "}}"
+
+    assert said_in(line) == NotUnderstood(line, "it is nested more than 100 levels deep, or holds itself")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import JsonValue
 
-from agent_console.agent.storable import shortened, storable, storable_facts, storable_text
+from agent_console.agent.storable import shortened, storable_facts, storable_text
 from agent_console.domain.delegation import canonical
 from agent_console.domain.redact import redact, redact_json
 from agent_console.domain.working import CODE_LENGTH, TEXT_LENGTH, Assignment, ClaimWanted, JobDone, JobFailed
@@ -32,9 +32,10 @@ class JobFailure(Exception):
 
     def __init__(self, message: str, *, code: str | None = None, retryable: bool = False) -> None:
         super().__init__(message)
-        self.message = message
-        self.code = code
-        self.retryable = retryable
+        # Whatever they are: nothing that is said about a failure may keep it from being told.
+        self.message = str(message)
+        self.code = None if code is None else str(code)
+        self.retryable = bool(retryable)
 
 
 Returned: TypeAlias = Done | dict[str, JsonValue] | str | None
@@ -42,7 +43,8 @@ Handler: TypeAlias = "Callable[[JobContext], Awaitable[Returned]]"
 Outcome: TypeAlias = Done | JobFailure
 
 
-def outcome_of(returned: Returned) -> Done:
+def outcome_of(returned: object) -> Done:
+    """Nobody proves what a handler returns. Raises JobFailure for what is no result."""
     match returned:
         case Done():
             return returned
@@ -52,6 +54,16 @@ def outcome_of(returned: Returned) -> Done:
             return Done(summary=returned)
         case None:
             return Done()
+        case _:
+            raise refused(
+                f"the handler returned a value of type {type(returned).__name__}, and a result is a JSON object, "
+                "a sentence or None"
+            )
+
+
+def refused(why: str) -> JobFailure:
+    """Another try would bring the same."""
+    return JobFailure(f"The result was refused: {why}", code="result_refused", retryable=False)
 
 
 def failure_of(error: Exception) -> JobFailure:
@@ -60,15 +72,18 @@ def failure_of(error: Exception) -> JobFailure:
 
 
 def done_request(assignment: Assignment, done: Done, claim_next: ClaimWanted | None) -> JobDone:
-    result = None if done.result is None else storable_facts(redact_json(storable(done.result)))
-    return JobDone(
+    """Raises NotJson or ValidationError for a result that can't be told."""
+    result = None if done.result is None else storable_facts(redact_json(storable_facts(done.result)))
+    request = JobDone(
         job_id=assignment.id,
         attempt=assignment.attempt,
         result_summary=None if done.summary is None else _told(done.summary, TEXT_LENGTH),
         result=result,
-        signature=_signature(assignment.signing_secret, result),
         claim_next=claim_next,
     )
+    if assignment.signing_secret is None:
+        return request
+    return request.model_copy(update={"signature": _signature(assignment.signing_secret, request.result)})
 
 
 def failed_request(assignment: Assignment, failure: JobFailure, claim_next: ClaimWanted | None) -> JobFailed:
@@ -91,10 +106,8 @@ def _code(code: str | None) -> str | None:
 
 def _told(text: str, length: int) -> str:
     """Without secrets before it is shortened: half a secret may not look like one."""
-    return shortened(redact(str(storable(text))), length)
+    return shortened(redact(storable_text(str(text))), length)
 
 
-def _signature(secret: str | None, result: dict[str, JsonValue] | None) -> str | None:
-    if secret is None:
-        return None
+def _signature(secret: str, result: dict[str, JsonValue] | None) -> str:
     return hmac.new(secret.encode(), canonical(result or {}), hashlib.sha256).hexdigest()

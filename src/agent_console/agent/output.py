@@ -10,7 +10,7 @@ from itertools import islice
 from pydantic import JsonValue, ValidationError
 
 from agent_console.agent.held import HeldJob
-from agent_console.agent.storable import storable_facts, storable_text
+from agent_console.agent.storable import NotJson, storable_facts, storable_text
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.redact import redact
 from agent_console.domain.working import EVENTS_PER_CALL, TEXT_LENGTH, EventLine, JobProgress
@@ -106,8 +106,10 @@ class JobOutput:
         return bool(self._waiting) or self._progress is not None
 
     def _batch(self) -> tuple[EventLine, ...]:
-        """The oldest line, whatever it costs, and as many more as go into one call with it; they stay in the buffer
-        until they have been taken."""
+        """The oldest line, whatever it costs, and as many more as go into one call with it.
+
+        They stay in the buffer until they have been taken.
+        """
         batch: list[EventLine] = []
         left = CALL_BYTES
         for line, cost in islice(self._waiting, EVENTS_PER_CALL):
@@ -133,7 +135,11 @@ def _cost(line: EventLine) -> int:
 def _events(message: str, level: EventLevel, payload: dict[str, JsonValue] | None) -> Iterator[EventLine]:
     """A long message goes into several lines. Secrets are taken out before it is divided."""
     text = redact(storable_text(message))
-    facts = None if payload is None else storable_facts(payload)
+    try:
+        facts = None if payload is None else storable_facts(payload)
+    except NotJson as error:
+        facts = None
+        yield EventLine(level=EventLevel.WARN, message=f"The payload of the next line was left out: it {error}.")
     for start in range(0, len(text), TEXT_LENGTH):
         part = text[start : start + TEXT_LENGTH]
         if part.strip():

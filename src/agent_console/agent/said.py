@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NoReturn, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from agent_console.agent.storable import storable
+from agent_console.agent.storable import NotJson, storable
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.problems import first_problem
 
@@ -91,6 +91,8 @@ def said_in(line: str) -> Said:
         return Words(line)
     try:
         return _FORMS.validate_python(storable(value), strict=False)
+    except NotJson as error:
+        return NotUnderstood(line, f"it {error}")
     except ValidationError as error:
         # The first step names the form.
         return NotUnderstood(line, first_problem(error, below=1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from agent_console.agent.held import HeldJob, Stop
+from agent_console.agent.held import UNTAKEN, HeldJob, Stop
 from agent_console.agent.job import JobContext
 from agent_console.agent.outcome import (
     Done,
@@ -18,9 +18,11 @@ from agent_console.agent.outcome import (
     failed_request,
     failure_of,
     outcome_of,
+    refused,
 )
 from agent_console.agent.output import JobOutput
-from agent_console.domain.errors import BadRequest, Conflict, ConsoleError, Invalid, NotFound, TooLarge
+from agent_console.agent.storable import NotJson
+from agent_console.domain.errors import Conflict, ConsoleError, Invalid, NotFound
 from agent_console.domain.problems import first_problem
 from agent_console.domain.working import CancelAcknowledged, Claimed, ClaimWanted, Ended
 from agent_console.repository.operations import Operation
@@ -59,11 +61,13 @@ class JobAtWork:
         ending = asyncio.create_task(self._cancel_after_grace(self._handling))
         try:
             outcome = await self._handling
-            if self.held.stop is Stop.LEAVING:
+            # Whoever asks to stop from here on is late: it has ended.
+            stopped = self.held.stop
+            if stopped is Stop.LEAVING:
                 await output.close(within=self.held.pace.last_seconds)
                 return None
             await output.close()
-            return await self._tell_end(outcome)
+            return None if self.held.is_lost else await self._tell_end(outcome, stopped)
         finally:
             for task in (keeping, ending, self._handling):
                 task.cancel()
@@ -98,13 +102,11 @@ class JobAtWork:
         await asyncio.sleep(min(self._grace, self.held.pace.last_seconds) if leaving else self._grace)
         handling.cancel()
 
-    async def _tell_end(self, outcome: Outcome | None) -> Claimed | None:
+    async def _tell_end(self, outcome: Outcome | None, stopped: Stop | None) -> Claimed | None:
         held = self.held
         held.ending = True
         try:
-            match held.stop, outcome:
-                case Stop.LOST, _:
-                    return None
+            match stopped, outcome:
                 case None, Done() as done:
                     return await self._tell_done(done)
                 case None, JobFailure() as failure:
@@ -122,13 +124,13 @@ class JobAtWork:
         assignment = self.held.assignment
         try:
             return await self._end(JOBS_COMPLETE, lambda wanted: done_request(assignment, done, wanted))
+        except NotJson as error:
+            refusal = f"it {error}"
         except ValidationError as error:
             refusal = first_problem(error)
-        except (Invalid, TooLarge, BadRequest) as error:
+        except UNTAKEN as error:
             refusal = str(error)
-        return await self._tell_failed(
-            JobFailure(f"The result was refused: {refusal}", code="result_refused", retryable=False)
-        )
+        return await self._tell_failed(refused(refusal))
 
     async def _tell_failed(self, failure: JobFailure) -> Claimed | None:
         assignment = self.held.assignment
@@ -140,7 +142,9 @@ class JobAtWork:
     async def _end(
         self, operation: Operation[Asked, Ended], request: Callable[[ClaimWanted | None], Asked]
     ) -> Claimed | None:
-        """The next job is asked for in the first try only: an answer that got lost must not bring another."""
+        """The next job is asked for in the first try only: an answer that got lost must not bring another, and a
+        wish that is refused, as when the team has shortened its leases, must not cost what was done."""
+        wanted = self._next_job.wanted()
         tries = 0
 
         def told() -> Asked:
@@ -149,8 +153,13 @@ class JobAtWork:
             if tries > 1:
                 self._next_job.lost_answer()
                 return request(None)
-            return request(self._next_job.wanted())
+            return request(wanted)
 
-        ended = await self.held.line.insist(operation, told)
+        try:
+            ended = await self.held.line.insist(operation, told)
+        except Invalid:
+            if wanted is None or tries > 1:
+                raise
+            ended = await self.held.line.insist(operation, lambda: request(None))
         log.info("%s ended: %s", self.held.id, ended.status.value)
         return ended.next
