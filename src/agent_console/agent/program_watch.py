@@ -37,29 +37,32 @@ class ProgramWatch:
     def over(self, group: int) -> Iterator[None]:
         """While the block lasts, the group does not outlive this process."""
         self._groups.add(group)
-        self._tell(f"{STARTED}{group}")
         try:
+            self._tell(f"{STARTED}{group}")
             yield
         finally:
             self._groups.discard(group)
-            self._tell(f"{ENDED}{group}")
+            # What became of this program is no matter of the others; who comes next begins the watch again.
+            with suppress(OSError):
+                self._tell(f"{ENDED}{group}")
 
     def _tell(self, word: str) -> None:
-        try:
-            self._say([word])
-        except BrokenPipeError:
-            # Somebody ended the watch; the next one has to know all that the first one knew.
-            self.__exit__()
-            self._process = None
-            with suppress(BrokenPipeError):
-                self._say(f"{STARTED}{group}" for group in self._groups)
-
-    def _say(self, words: Iterable[str]) -> None:
-        if self._process is None:
+        """A watch that begins, the first or one after somebody ended the last, has to know all that is known."""
+        if self._process is not None:
+            try:
+                self._say(self._process, [word])
+            except BrokenPipeError:
+                self.__exit__()
+                self._process = None
+        if self._process is None and self._groups:
             self._process = self._begun()
-        if self._process.stdin is not None:
-            self._process.stdin.write("".join(f"{word}\n" for word in words))
-            self._process.stdin.flush()
+            with suppress(BrokenPipeError):
+                self._say(self._process, (f"{STARTED}{group}" for group in self._groups))
+
+    def _say(self, process: "subprocess.Popen[str]", words: Iterable[str]) -> None:
+        if process.stdin is not None:
+            process.stdin.write("".join(f"{word}\n" for word in words))
+            process.stdin.flush()
 
     def _begun(self) -> "subprocess.Popen[str]":
         return subprocess.Popen(  # noqa: S603 - our own program, the arguments are a list

@@ -5,7 +5,7 @@ import json
 import signal
 from collections import deque
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from agent_console.agent.environment import environment_of
 from agent_console.agent.hiding import HiddenSecrets
 from agent_console.agent.job import JobContext
 from agent_console.agent.lines import Lines
-from agent_console.agent.outcome import Done, JobFailure
+from agent_console.agent.outcome import ERROR_LENGTH, Done, JobFailure
 from agent_console.agent.program_watch import ProgramWatch
 from agent_console.agent.said import (
     EventSaid,
@@ -27,6 +27,7 @@ from agent_console.agent.said import (
     Words,
     said_in,
 )
+from agent_console.agent.storable import shortened_to_end
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.kinds import EventLevel
 from agent_console.domain.problems import first_problem
@@ -58,8 +59,8 @@ class Command:
         except (OSError, ValueError) as error:
             reason = f"{self.words[0]} can't be started: {error}"
             raise JobFailure(reason, code="not_started", retryable=True) from error
-        with nullcontext() if self.watch is None else self.watch.over(child.group):
-            return await _Conversation(job, child, tells_output=self.tells_output).held()
+        watched = nullcontext() if self.watch is None else self.watch.over(child.group)
+        return await _Conversation(job, child, watched, tells_output=self.tells_output).held()
 
 
 @dataclass
@@ -68,6 +69,7 @@ class _Conversation:
 
     job: JobContext
     child: Child
+    watched: AbstractContextManager[None]
     tells_output: bool
     result: ResultSaid | None = None
     last_errors: deque[str] = field(default_factory=lambda: deque(maxlen=ERROR_LINES))
@@ -82,9 +84,12 @@ class _Conversation:
             self._read(self.child.out, self._hear_out), self._read(self.child.err, self._hear_err)
         )
         try:
-            code = await self.child.wait()
-            await self.child.bury()
+            with self.watched:
+                code = await self.child.wait()
+                await self.child.bury()
             await asyncio.wait({reading}, timeout=PIPE_SECONDS)
+            if reading.done():
+                reading.result()
             await self.messages.join()
         finally:
             self.child.kill()
@@ -100,11 +105,16 @@ class _Conversation:
 
     async def _read(self, stream: asyncio.StreamReader, hear: Callable[[str], None]) -> None:
         lines = Lines()
-        while piece := await stream.read(READ_BYTES):
-            for line in lines.feed(piece):
+        try:
+            while piece := await stream.read(READ_BYTES):
+                for line in lines.feed(piece):
+                    hear(line)
+            for line in lines.last():
                 hear(line)
-        for line in lines.last():
-            hear(line)
+        except Exception:
+            # Nobody empties the pipe any more, and the program would stand still when it is full.
+            self.child.kill()
+            raise
 
     def _hear_err(self, line: str) -> None:
         text = self.err_secrets.line(line)
@@ -157,7 +167,9 @@ class _Conversation:
         if code == 0:
             return Done() if self.result is None else Done(self.result.summary, self.result.result)
         name, words = _shown_exit(code)
-        message = "\n".join([*self.last_errors, f"({words})"])
+        room = ERROR_LENGTH - len(words) - len(":\n")
+        errors = shortened_to_end("\n".join(self.last_errors), room)
+        message = f"{words}:\n{errors}" if errors else words
         raise JobFailure(message, code=name, retryable=code == TRY_AGAIN)
 
 
