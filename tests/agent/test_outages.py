@@ -7,6 +7,7 @@ import pytest
 
 from agent_console.agent import Agent, JobContext
 from agent_console.domain.errors import Unauthorized
+from agent_console.server.bad_credentials import BLOCK_AT
 from tests.agent.stage import FAST, Stage, until
 
 
@@ -62,6 +63,26 @@ async def test_an_end_that_was_told_but_not_answered_is_told_once(stage: Stage) 
     assert became == ["succeeded", "succeeded"]
 
 
+async def test_a_job_that_has_ended_is_told_as_it_ended_whoever_asks_it_to_stop_meanwhile(stage: Stage) -> None:
+    job_id = await stage.enqueue()
+    ended = asyncio.Event()
+
+    async def works(job: JobContext) -> str:
+        await stage.stop_server()
+        job.event("last words")
+        ended.set()
+        return "done"
+
+    async with stage.working(works):
+        await ended.wait()
+        stage.cancel(job_id)
+        await stage.start_server()
+        became = await stage.ended(job_id)
+
+    assert (became, stage.column(job_id, "result_summary")) == ("succeeded", "done")
+    assert stage.lines(job_id) == [("info", "last words")]
+
+
 @pytest.mark.rule("U001-1", "U000-21")
 async def test_a_key_that_is_not_valid_ends_the_agent_with_its_jobs(stage: Stage) -> None:
     job_id = await stage.enqueue()
@@ -84,3 +105,20 @@ async def test_a_key_that_is_not_valid_ends_the_agent_with_its_jobs(stage: Stage
         await running
     assert ended.is_set()
     assert stage.status(job_id) == "running"
+
+
+async def test_a_dead_key_that_is_started_again_and_again_shuts_nobody_out(stage: Stage) -> None:
+    """A supervisor brings it back for ever; it must cost one bad credential a time."""
+    dead = stage.key()
+    stage.key()
+
+    async with asyncio.timeout(60):
+        for _ in range(BLOCK_AT - 1):
+            agent = Agent(stage.url, dead, pace=FAST)
+            agent.handle()(stage.shell("exit 0"))
+            with pytest.raises(Unauthorized):
+                await agent.run(signals=False)
+
+    job_id = await stage.enqueue()
+    async with stage.working(stage.shell("exit 0")):
+        assert await stage.ended(job_id) == "succeeded"

@@ -90,6 +90,7 @@ async def test_the_first_signal_drains_and_the_second_ends_at_once(stage: Stage,
 
     async with running(stage, tmp_path, "--grace", "600", "--", "/bin/sh", "-c", script) as process:
         pids = await pids_in(tmp_path / "pids")
+        tries_left = stage.column(job_id, "max_attempts - attempt")
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         async for line in process.stderr:
@@ -101,8 +102,8 @@ async def test_the_first_signal_drains_and_the_second_ends_at_once(stage: Stage,
 
     await until(lambda: not any(alive(pid) for pid in pids))
     assert (drained, code) == ((True, "running"), 130)
-    given_back = "select status, attempt, agent_id from jobs where id = %s"
-    assert stage.fleet.execute(given_back, job_id) == [("queued", 1, None)]
+    given_back = "select status, max_attempts - attempt, agent_id from jobs where id = %s"
+    assert stage.fleet.execute(given_back, job_id) == [("queued", tries_left, None)]
     assert {child.pid for child in children_of(os.getpid())} <= before
 
 

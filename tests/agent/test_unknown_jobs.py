@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -69,6 +70,20 @@ async def test_what_a_killed_agent_held_goes_back_when_it_is_started_again(stage
     assert stage.column(job_id, "next_attempt_at") is not None
 
 
+async def test_what_an_agent_held_is_looked_for_when_it_runs_and_not_when_it_is_made(stage: Stage) -> None:
+    job_id, key = await stage.enqueue(), stage.key()
+    await taken(stage, key)
+
+    pace = replace(SOON_SURE, unsure_seconds=3.0)
+    agent, made_at = Agent(stage.url, key, lease_seconds=LEASE, pace=pace), monotonic()
+    agent.handle()(stage.shell("exit 0"))
+    await until(lambda: monotonic() > made_at + pace.unsure_seconds)
+    running = asyncio.create_task(agent.run(signals=False))
+    await until(lambda: stage.column(job_id, "attempt") == 2)
+    agent.leave(at_once=True)
+    await running
+
+
 async def test_what_somebody_keeps_or_has_begun_is_left_alone(stage: Stage) -> None:
     """Another process with the same key renews one of them before every look, and this one works on the other."""
     kept, worked_on = await stage.enqueue(priority=1), await stage.enqueue()
@@ -78,6 +93,7 @@ async def test_what_somebody_keeps_or_has_begun_is_left_alone(stage: Stage) -> N
     async with HttpRepository(stage.url, key) as repository:
         line = KeptLine(repository, stage.fleet, kept)
         unknown = UnknownJobs(SOON_SURE)
+        unknown.lost_answer()
         unknown.begins(mine)
         looking = asyncio.create_task(unknown.look(line))
         await until(lambda: line.looks >= 4)

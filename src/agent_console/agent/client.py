@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sized
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from agent_console.agent.held import HeldJob, Stop
 from agent_console.agent.line import AWAY, Line, is_passing
@@ -15,7 +15,7 @@ from agent_console.agent.signals import heeding
 from agent_console.agent.tracing import Traced, job_spans, untraced
 from agent_console.agent.unknown import UnknownJobs
 from agent_console.agent.work import JobAtWork, NextJob
-from agent_console.domain.errors import ConsoleError, Invalid
+from agent_console.domain.errors import ConsoleError, Forbidden, Invalid, Unauthorized
 from agent_console.domain.ids import JobId
 from agent_console.domain.presence import CommandName, Heartbeat, HeartbeatAnswer
 from agent_console.domain.records import Nothing
@@ -79,6 +79,7 @@ class Agent:
         self._traced: Traced = untraced
         self._jobs: dict[JobAtWork, asyncio.Task[None]] = {}
         self._unknown = UnknownJobs(pace)
+        self._is_here = False
         self._changed, self._leaving, self._at_once = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     def handle(self, job_type: str | None = None) -> Callable[[AnyHandler], AnyHandler]:
@@ -132,13 +133,26 @@ class Agent:
         looking = asyncio.create_task(self._unknown.look(line))
         try:
             await asyncio.wait({beating, claiming, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            for failed in (beating, claiming):
-                if failed.done() and not self._leaving.is_set():
-                    failed.result()
-            await self._finish(claiming)
+            if self._leaving.is_set():
+                await self._finish(claiming)
+            else:
+                await self._finish_refused(beating, claiming)
         finally:
             await self._end_all(beating, claiming, leaving, looking)
             await self._disconnect(line)
+
+    async def _finish_refused(self, beating: asyncio.Task[NoReturn], claiming: asyncio.Task[None]) -> None:
+        """Nobody listens to an agent that is not let in; every other refusal costs only what it would do next."""
+        refused = claiming if claiming.done() else beating
+        try:
+            refused.result()
+        except (Unauthorized, Forbidden):
+            raise
+        except ConsoleError as refusal:
+            log.warning("%s", refusal)
+            self.leave()
+            await self._finish(claiming)
+            raise
 
     async def _finish(self, claiming: asyncio.Task[None]) -> None:
         """Wait for what runs. The last claim is waited for too: what it brings is given back."""
@@ -184,9 +198,12 @@ class Agent:
             async with asyncio.timeout(self._pace.last_seconds):
                 await line.ask(HEARTBEAT_DISCONNECT, Nothing())
 
-    async def _beat(self, line: Line) -> None:
+    async def _beat(self, line: Line) -> NoReturn:
         loop = asyncio.get_running_loop()
         self._heed(await line.insist(HEARTBEAT_SEND, self._heartbeat))
+        self._unknown.lost_answer()
+        self._is_here = True
+        self._changed.set()
         # Who looks on sees nothing else until there is a job.
         log.info("Here, at %s; up to %s at a time.", self.url, _counted(range(self._concurrency)))
         while True:
@@ -219,7 +236,8 @@ class Agent:
     async def _claim_jobs(self, line: Line) -> None:
         tries = 0
         while not self._leaving.is_set():
-            if not self._room:
+            # What is refused, such as the key, is refused once, and not all that an agent asks at the same time.
+            if not (self._is_here and self._room):
                 await self._pause(None)
                 continue
             try:

@@ -14,6 +14,7 @@ from agent_console.domain.errors import (
     RateLimited,
     SchemaMismatch,
     TimedOut,
+    Unauthorized,
 )
 from agent_console.repository.operations import Answered, Asked, Operation
 from agent_console.repository.port import Repository
@@ -42,12 +43,21 @@ class Line:
         self._repository = repository
         self._pace = pace
         self._away = False
+        self._refused: Unauthorized | None = None
 
     async def ask(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
-        """Once. Every refusal is a ConsoleError."""
+        """Once. Every refusal is a ConsoleError.
+
+        A credential that proves nothing is brought no second time: a server counts that, and shuts out everybody
+        at this address.
+        """
+        if self._refused is not None:
+            raise self._refused
         try:
             answer = await self._repository.call(operation, request)
         except ConsoleError as error:
+            if isinstance(error, Unauthorized):
+                self._refused = error
             self._note(error)
             raise
         self._note(None)

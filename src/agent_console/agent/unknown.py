@@ -42,11 +42,9 @@ class UnknownJobs:
         self._ended: deque[Fence] = deque(maxlen=REMEMBERED)
         self._unsure = asyncio.Event()
         self._until = 0.0
-        # Whoever has just begun knows nothing of what was before.
-        self.lost_answer()
 
     def lost_answer(self) -> None:
-        """Of something that may have brought a job."""
+        """Of something that may have brought a job. Whoever has just begun knows nothing of any before."""
         self._until = monotonic() + self._pace.unsure_seconds
         self._unsure.set()
 
