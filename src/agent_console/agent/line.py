@@ -11,7 +11,6 @@ from agent_console.domain.errors import (
     ConsoleError,
     DatabaseUnavailable,
     Internal,
-    RateLimited,
     SchemaMismatch,
     TimedOut,
     Unauthorized,
@@ -35,7 +34,7 @@ def is_passing(error: ConsoleError) -> bool:
 
 def _told_to_wait(error: ConsoleError) -> float | None:
     seconds = error.details.get("retry_after")
-    return float(seconds) if isinstance(error, RateLimited) and isinstance(seconds, int | float) else None
+    return float(seconds) if isinstance(seconds, int | float) else None
 
 
 class Line:

@@ -14,7 +14,6 @@ from agent_console.domain.errors import (
     Invalid,
     JSONValue,
     NotFound,
-    RateLimited,
     Unauthorized,
 )
 from agent_console.domain.problems import problem_of
@@ -52,7 +51,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def answer(error: ConsoleError, status: int | None = None) -> JSONResponse:
     headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else {}
-    if isinstance(error, RateLimited) and "retry_after" in error.details:
+    if "retry_after" in error.details:
         headers["Retry-After"] = str(error.details["retry_after"])
     return JSONResponse(error.body(), status or error.status, headers)
 

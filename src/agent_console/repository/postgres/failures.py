@@ -28,6 +28,8 @@ TAKEN: dict[str, str] = {
     "users_subject_uq": "Another user of the team has this subject.",
 }
 
+AGAIN_SECONDS = 1
+
 
 def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
     """The error family's word for whatever the driver raised."""
@@ -37,12 +39,16 @@ def as_console_error(error: BaseException, dsn: str) -> ConsoleError:
             return unreachable(dsn, error)
         original = error.orig
     match original:
-        case ConsoleError():
-            return original
         case pg.QueryCanceled() | pg.LockNotAvailable():
             return TimedOut(
                 "The database took too long and the work was stopped.",
                 hint="Try again; if it stays so, look for long transactions.",
+            )
+        case pg.DeadlockDetected() | pg.SerializationFailure():
+            return Conflict(
+                "Somebody changed the same at the same time; nothing was changed.",
+                hint="Try again.",
+                details={"retry_after": AGAIN_SECONDS},
             )
         case sqlalchemy.exc.TimeoutError():
             return TimedOut(
