@@ -18,7 +18,7 @@ class State(StrEnum):
 
 KNOWN = Filterable(
     (
-        Qualifier("status", "its state", one_of=State),
+        Qualifier("status", "its state", listed=tuple(State)),
         Qualifier("agent", "name or id"),
         Qualifier("age", "since it was made", is_age=True),
     ),

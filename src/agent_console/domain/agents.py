@@ -60,7 +60,7 @@ class Agent(Record):
 
 AGENT_FILTERS = Filterable(
     (
-        Qualifier("status", "its presence", one_of=Presence),
+        Qualifier("status", "its presence", listed=tuple(Presence)),
         Qualifier("capability", "what it can do; tool:x is put in quotes and also finds tool:x:1.2.3"),
         Qualifier("host", "the machine it runs on"),
         Qualifier("version", "its version"),

@@ -81,7 +81,7 @@ class ApprovalAsked(Request):
 
 APPROVAL_FILTERS = Filterable(
     (
-        Qualifier("status", "its state", one_of=ApprovalState, also="state"),
+        Qualifier("status", "its state", listed=tuple(ApprovalState), also="state"),
         Qualifier("from", "the agent that asks, by name or id", known=Known.AGENTS),
         Qualifier("to", "the agent that is asked, by name or id", known=Known.AGENTS),
         Qualifier("age", "since it was asked for, such as >1h or <2d", is_age=True),

@@ -41,27 +41,23 @@ class Known(StrEnum):
 
 @dataclass(frozen=True)
 class Qualifier:
-    """What can be said before a colon. `one_of` has all the values there are, where they are few and known.
+    """What can be said before a colon. `listed` are all the values there are, where they are few and known.
 
     `also` is another name that people say for it, `id_of` the kind of id that its values are.
     """
 
     name: str
     words: str
-    one_of: type[StrEnum] | None = None
+    listed: tuple[str, ...] = ()
     known: Known = Known.NOWHERE
     is_age: bool = False
     also: str = ""
     id_of: type[Id] | None = None
 
-    @property
-    def listed(self) -> tuple[str, ...]:
-        return () if self.one_of is None else tuple(one.value for one in self.one_of)
-
     def spelled(self, value: str) -> str:
-        """One of few as it is listed, in whatever way else its kind understands it."""
+        """One of few as it is listed, in whatever way else their kind understands it: canceled is cancelled."""
         try:
-            return value if self.one_of is None else self.one_of(value.lower()).value
+            return str(type(self.listed[0])(value.lower())) if self.listed else value
         except ValueError:
             return value
 

@@ -71,7 +71,7 @@ class RunAsked(Request):
 
 
 _RUN_QUALIFIERS = (
-    Qualifier("status", "its state", one_of=RunStatus, also="state"),
+    Qualifier("status", "its state", listed=tuple(RunStatus), also="state"),
     Qualifier("agent", "who acts, by name or id", known=Known.AGENTS),
     Qualifier("age", "since it was asked for, such as >1h or <2d", is_age=True),
 )

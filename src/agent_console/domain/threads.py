@@ -79,10 +79,10 @@ class WaitsFor(StrEnum):
 
 THREAD_FILTERS = Filterable(
     (
-        Qualifier("status", "open or archived", one_of=ThreadStatus, also="state"),
-        Qualifier("visibility", "who may read it", one_of=Visibility),
+        Qualifier("status", "open or archived", listed=tuple(ThreadStatus), also="state"),
+        Qualifier("visibility", "who may read it", listed=tuple(Visibility)),
         Qualifier("agent", "an agent that takes part, by name or id", known=Known.AGENTS),
-        Qualifier("waiting", "what it waits for, approval or run", one_of=WaitsFor),
+        Qualifier("waiting", "what it waits for, approval or run", listed=tuple(WaitsFor)),
         Qualifier("age", "since it was begun, such as >1h or <2d", is_age=True),
     ),
     words="its title",
