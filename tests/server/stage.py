@@ -9,6 +9,7 @@ import httpx
 from fastapi import FastAPI
 
 from agent_console.domain.secrets import Secret
+from agent_console.server.bounded_http import BoundedHttp
 from agent_console.server.leaving import LeavingServer
 from agent_console.server.listening import address_of, http_config, listening_socket
 from tests.support.fleet import Fleet
@@ -19,14 +20,27 @@ SECONDS = 60
 @asynccontextmanager
 async def served(app: FastAPI, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Yields the server's address."""
+    async with running(app, tls) as (url, _):
+        yield url
+
+
+@asynccontextmanager
+async def running(
+    app: FastAPI, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[str, Callable[[], list[BoundedHttp]]]]:
+    """Yields the server's address, and what tells its connections."""
     listening = listening_socket("127.0.0.1", 0)
     server = LeavingServer(http_config(app, tls))
-    running = asyncio.create_task(server.serve(sockets=[listening]))
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+
+    def connections() -> list[BoundedHttp]:
+        return [each for each in server.server_state.connections if isinstance(each, BoundedHttp)]
+
     try:
-        yield address_of(listening, "http" if tls is None else "https")
+        yield address_of(listening, "http" if tls is None else "https"), connections
     finally:
         server.should_exit = True
-        await running
+        await serving
         listening.close()
 
 

@@ -111,7 +111,7 @@ async def test_a_body_that_trickles_in_is_not_waited_for(
 async def test_a_connection_without_a_request_is_closed(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr("agent_console.server.bounded_http.HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("agent_console.server.bounded_http.OWED_SECONDS", 0.2)
     async with served(app) as url, asyncio.timeout(60), wire(url) as (reader, writer):
         writer.write(begun)
         answer = await reader.read()
@@ -135,7 +135,7 @@ async def test_a_head_without_an_end_is_refused(app: FastAPI) -> None:
 async def test_a_second_head_that_trickles_in_is_not_waited_for(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_console.server.bounded_http.HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("agent_console.server.bounded_http.OWED_SECONDS", 0.2)
     async with served(app) as url, asyncio.timeout(60), wire(url) as (reader, writer):
         writer.write(raw_request("GET", "/healthz", {}))
         first = await reader.readuntil(b'"}')
@@ -149,7 +149,7 @@ async def test_a_second_head_that_trickles_in_is_not_waited_for(
 async def test_a_body_that_goes_on_after_its_refusal_is_cut_off(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_console.server.bounded_http.HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("agent_console.server.bounded_http.OWED_SECONDS", 0.2)
     headers = {"Content-Length": str(BODY_BYTES + 1)}
     async with served(app) as url, asyncio.timeout(60), wire(url) as (reader, writer):
         writer.write(raw_request("POST", "/v1/jobs", headers, b"{"))
@@ -162,7 +162,7 @@ async def test_a_request_that_takes_its_time_but_is_whole_is_answered(
     app: FastAPI, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deadlines are for what a client owes; an answer that is on its way has none of them."""
-    monkeypatch.setattr("agent_console.server.bounded_http.HEAD_SECONDS", 0.05)
+    monkeypatch.setattr("agent_console.server.bounded_http.OWED_SECONDS", 0.05)
     headers = bearer(fleet.token("ana@example.com"))
     async with served(app) as url, httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
         answer = await client.get("/v1/audit/tail", params={"after_position": 2**62, "wait_seconds": 0.5})

@@ -24,7 +24,11 @@ class Allowed:
 BODY_BYTES = 1_000_000
 BODY_SECONDS = 30.0
 BODY_DEPTH = 64
-HEAD_SECONDS = 30.0
 HEAD_BYTES = 65_536
+# For the end of what a client has begun to send, and for its next step; so much of its answer it takes meanwhile.
+OWED_SECONDS = 30.0
+TAKEN_BYTES = 65_536
+# Requests that came on one connection before the answer to an earlier one.
+MOST_IN_LINE = 100
 # On top of what an operation declares to wait. Whoever asks PostgreSQL is told after ten.
 ANSWER_SECONDS = 30.0

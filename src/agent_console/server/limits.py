@@ -60,7 +60,7 @@ def _announced(scope: Scope) -> int | None:
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:
         return None
-    length: bytes = headers.get(b"content-length", b"0")
+    length: bytes = headers.get(b"content-length", b"0").rstrip(b" \t")
     return int(length) if length.isdigit() and len(length) <= len(str(BODY_BYTES)) else BODY_BYTES + 1
 
 

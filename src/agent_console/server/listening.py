@@ -79,6 +79,8 @@ def http_config(app: FastAPI, tls: ssl.SSLContext | None = None) -> uvicorn.Conf
     return uvicorn.Config(
         app,
         http=BoundedHttp,
+        # Otherwise whatever happens to be installed would take over connections, with no bounds.
+        ws="none",
         log_level="warning",
         # Its own form of a log line would be another one than ours.
         log_config=None,
