@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent_console.domain.filters import FilterMistake
 from agent_console.domain.ids import AgentId, RouteId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.routes import Matrix, MatrixAgent, MatrixCell, Route
@@ -125,6 +126,12 @@ def test_rows_and_columns_far_apart_are_asked_for_apart() -> None:
     assert list(Wanted(range(0, 20), range(900, 950)).stretches()) == [(0, 20), (900, 950)]
 
 
+@pytest.mark.parametrize("typed", ["policy:maybe", "hue:red", "policy:", "!atlas", "policy:asks policy:blocked"])
+def test_a_filter_that_can_not_be_read_is_not_taken_for_another(typed: str) -> None:
+    with pytest.raises(FilterMistake):
+        read_filter(typed)
+
+
 def test_orders_and_filters() -> None:
     everybody = agents("atlas-1", "build-2", "build-3", "crawl-4")
     routes = (route(4, 1), route(4, 2))
@@ -141,5 +148,5 @@ def test_orders_and_filters() -> None:
         ["atlas-1", "build-2"],
     ]
     assert [len(side) for side in (sides.rows, sides.columns)] == [2, 1]
-    assert read_filter("policy:maybe").problem
+    assert read_filter("policy:requires_human_approval").policy is RoutePolicy.REQUIRES_HUMAN_APPROVAL
     assert [family_of(name) for name in ("Build-07", "7", "über_9")] == ["build", "7", "über"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_console.domain.filters import Filterable, FilterMistake, Qualifier
 from agent_console.domain.ids import AgentId
 from agent_console.domain.kinds import RoutePolicy
 from agent_console.domain.routes import MatrixAgent, Route
@@ -30,6 +31,16 @@ class Order(StrEnum):
         return orders[(orders.index(self) + 1) % len(orders)]
 
 
+FILTERS = Filterable(
+    (
+        Qualifier("from", "part of the name of the agent that asks"),
+        Qualifier("to", "part of the name of the agent that is asked"),
+        Qualifier("policy", "what the route says"),
+    ),
+    words="both names",
+)
+
+
 @dataclass(frozen=True)
 class MatrixFilter:
     """Words that both names of a pair may hold, words for one side only, and the policy of their route."""
@@ -38,7 +49,6 @@ class MatrixFilter:
     of: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     policy: RoutePolicy | None = None
-    problem: str = ""
 
     @property
     def says_something(self) -> bool:
@@ -46,19 +56,14 @@ class MatrixFilter:
 
 
 def read_filter(text: str) -> MatrixFilter:
-    words: list[str] = []
-    sides: dict[str, list[str]] = {"from": [], "to": []}
-    policy, problem = None, ""
-    for word in text.casefold().split():
-        key, colon, value = word.partition(":")
-        if colon and key in sides:
-            sides[key] += [value] if value else []
-        elif colon and key == "policy":
-            policy = POLICIES.get(value)
-            problem = "" if policy or not value else "policy: is one of allowed, blocked, asks"
-        else:
-            words.append(word)
-    return MatrixFilter(tuple(words), tuple(sides["from"]), tuple(sides["to"]), policy, problem)
+    """What can't be read raises FilterMistake."""
+    read = FILTERS.read(text.casefold())
+    if any(term.negated for term in read.terms):
+        raise FilterMistake("nothing is left out here with !", text.find("!"))
+    wanted = {POLICIES.get(word) for word in read.wanted("policy")}
+    if None in wanted or len(wanted) > 1:
+        raise FilterMistake("policy is one of: allowed, blocked, asks", text.casefold().find("policy:"))
+    return MatrixFilter(read.words, read.wanted("from"), read.wanted("to"), next(iter(wanted), None))
 
 
 @dataclass(frozen=True)

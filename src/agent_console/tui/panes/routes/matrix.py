@@ -10,15 +10,18 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from agent_console.domain.errors import ConsoleError, NotFound
+from agent_console.domain.filters import FILTER_LENGTH, FilterMistake
+from agent_console.domain.ids import RouteId
 from agent_console.domain.routes import MatrixAgent, MatrixCell, Route, RouteAsked
 from agent_console.domain.states import Presence
 from agent_console.repository.operations.routes import ROUTES_GET
 from agent_console.repository.port import REFETCH, Change, Topic
-from agent_console.tui.agent_text import agent_text, system_text
+from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.facts import FactSheet
+from agent_console.tui.link import GONE
 from agent_console.tui.panes.list_pane import SIDE_BY_SIDE
 from agent_console.tui.panes.pane import is_waiting
-from agent_console.tui.panes.routes.axes import Order, read_filter
+from agent_console.tui.panes.routes.axes import MatrixFilter, Order, read_filter
 from agent_console.tui.panes.routes.looks import CELLS, GLYPHS, ITSELF, LEGEND, UNKNOWN
 from agent_console.tui.panes.routes.pair import RoutePair, pair_facts, pair_line
 from agent_console.tui.panes.routes.reading import MatrixReading, Wanted
@@ -53,6 +56,10 @@ class MatrixLook(Vertical):
         self._order = Order.NAME
         self._agents_changed = self._routes_changed = True
         self._otherwise = False
+        self._filter, self._mistake = MatrixFilter(), ""
+        self._is_refused = False
+        self._refused_route: RouteId | None = None
+        self._told_refusal = ""
         self._offered = (False, False)
         self._agents: dict[str, MatrixAgent] = {}
         self._route: Route | None = None
@@ -61,7 +68,10 @@ class MatrixLook(Vertical):
         self.matrix = PolicyMatrix(empty=system_text("Loading …"))
         self._heading_line = ChangingLine(classes="heading")
         self.filter = PastedLine(
-            classes="filter", compact=True, placeholder="names, from:name to:name policy:asks"
+            classes="filter",
+            compact=True,
+            placeholder="names, from:name to:name policy:asks",
+            max_length=FILTER_LENGTH,
         )
         self._pair_line = ChangingLine(classes="pair")
         self._side = DetailPanel(classes="side")
@@ -108,13 +118,21 @@ class MatrixLook(Vertical):
         everything = change.topic is Topic.EVERYTHING
         self._routes_changed |= everything or change.topic is Topic.ROUTES
         self._agents_changed |= everything or change.topic is Topic.AGENTS
+        if self._routes_changed:
+            self._refused_route = None
 
     def step(self) -> None:
-        if not is_waiting(self, LOOKING) and (self._is_dirty or self._lacks()):
+        if not is_waiting(self, LOOKING) and (self._is_dirty or (self._lacks() and not self._is_refused)):
             self._look()
-        cell = self.cell
-        if cell is not None and not self._has_route_of(cell) and not is_waiting(self, PAIR):
+        if (cell := self._unread_cell) is not None and not is_waiting(self, PAIR):
             self._fetch_route(cell)
+
+    @property
+    def _unread_cell(self) -> MatrixCell | None:
+        cell = self.cell
+        if cell is None or self._has_route_of(cell) or cell.route_id == self._refused_route:
+            return None
+        return cell
 
     @property
     def _is_dirty(self) -> bool:
@@ -133,7 +151,7 @@ class MatrixLook(Vertical):
         """What is on the screen and a little ahead, whether there are so many agents or not."""
         down, across = self.matrix.room
         rows, columns = range(down.start, down.stop + AHEAD), range(across.start, across.stop + AHEAD)
-        return Wanted(rows, columns, read_filter(self.filter.value), self._order)
+        return Wanted(rows, columns, self._filter, self._order)
 
     @work(group=LOOKING)
     async def _look(self) -> None:
@@ -141,10 +159,14 @@ class MatrixLook(Vertical):
         self._agents_changed = self._routes_changed = self._otherwise = False
         try:
             await self._reading.look(self._wanted(), agents_changed=agents_changed, routes_changed=routes_changed)
-        except ConsoleError as error:
+        except GONE:
             self._agents_changed, self._routes_changed = True, True
-            self.post_message(Refused(error))
             return
+        except ConsoleError as error:
+            self._is_refused = True
+            self._tell_once(error)
+        else:
+            self._is_refused = False
         self.has_answer = True
         self._show_grid()
         self._show_keys()
@@ -157,10 +179,18 @@ class MatrixLook(Vertical):
             self._routes_changed = True
             return
         except ConsoleError as error:
-            self.post_message(Refused(error))
+            if not isinstance(error, GONE):
+                self._refused_route = cell.route_id
+                self._tell_once(error)
             return
         self._routes_changed |= self._route.version != cell.version
         self.tick()
+
+    def _tell_once(self, error: ConsoleError) -> None:
+        """It is asked again whenever something may have changed, and told when the answer is another."""
+        if str(error) != self._told_refusal:
+            self._told_refusal = str(error)
+            self.post_message(Refused(error))
 
     def _has_route_of(self, cell: MatrixCell) -> bool:
         return self._route is not None and self._route.id == cell.route_id and self._route.version >= cell.version
@@ -201,9 +231,13 @@ class MatrixLook(Vertical):
         columns = {str(agent.id): agent for agent in axes.columns}
         self._agents = rows | columns
         grid = Grid(Side.of(_named(rows)), Side.of(_named(columns)), self._cell_text)
-        empty = system_text(NO_MATCH if read_filter(self.filter.value).says_something else NOBODY)
-        self.matrix.show(grid, empty)
+        self.matrix.show(grid, self._empty_words())
         self.tick()
+
+    def _empty_words(self) -> Content:
+        if self._is_refused:
+            return agent_block(self._told_refusal)
+        return system_text(NO_MATCH if self._filter.says_something else NOBODY)
 
     def _cell_text(self, pair: Pair, wordy: bool) -> Content:
         if pair[0] == pair[1]:
@@ -226,8 +260,7 @@ class MatrixLook(Vertical):
             shown += system_text(part, "$foreground-muted")
         if self._reading.capped:
             shown += system_text(f"   only the first {len(self._agents):,} were searched", "$text-warning")
-        problem = read_filter(self.filter.value).problem
-        return shown + agent_text(f"   {problem}" if problem else "", "$text-warning", limit=100)
+        return shown + agent_text(f"   ✗ {self._mistake}" if self._mistake else "", "$text-error", limit=100)
 
     # Keys
 
@@ -261,17 +294,30 @@ class MatrixLook(Vertical):
         self.notify(system_text(message.words).plain, severity="warning", markup=False)
 
     @on(Input.Submitted)
+    def _filter_given(self) -> None:
+        """What can't be read is not given: it would be taken for what is shown."""
+        if not self._mistake:
+            self._leave_filter()
+
     def _leave_filter(self) -> None:
         self.filter.display = bool(self.filter.value)
         self.matrix.focus()
 
     @on(Input.Changed)
     def _filter_typed(self) -> None:
-        self._look_otherwise()
+        """While what is typed can't be read, what is shown stays as it was."""
+        try:
+            self._filter, self._mistake = read_filter(self.filter.value), ""
+        except FilterMistake as mistake:
+            self._mistake = str(mistake)
+            self.tick()
+        else:
+            self._look_otherwise()
 
     def _look_otherwise(self) -> None:
         """Other agents are wanted, or in another order; who is there is still known."""
         self._otherwise = True
+        self._told_refusal = ""
         self.refresh_bindings()
         self.tick()
         if self.around.up:
