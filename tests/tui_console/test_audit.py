@@ -261,3 +261,31 @@ async def test_an_act_leads_to_what_it_is_about_and_a_thing_to_its_acts(story: F
 
 def about(app: ConsoleApp) -> str:
     return "" if app.detail is None else app.detail.about.split()[-1]
+
+
+async def test_letters_of_a_word_to_find_are_letters(fleet: Fleet) -> None:
+    fill(fleet, 30, "grant_")
+    seal(fleet)
+    app = console(directly(fleet.working), start="audit")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "ctrl+f", *"grag", "home", "x")
+
+        assert isinstance(app.focused, Input)
+        assert app.focused.value == "xgrag"
+
+
+async def test_a_word_far_down_is_found_while_the_list_follows(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_pane, "KEPT", 50)
+    needle = act(fleet, action="agent.drain")
+    fill(fleet, 600)
+    seal(fleet)
+    app = console(directly(fleet.working), start="audit")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+
+        list_of(app).find_first("agent.drain")
+
+        await until(lambda: list_of(app).table.cursor_id == str(needle), "the act far below what was kept")

@@ -6,7 +6,7 @@ import pytest
 
 from agent_console.domain.audit_trail import AuditFilter, AuditRow, AuditTailPage, SealStatus
 from agent_console.domain.errors import ConsoleError
-from agent_console.domain.ids import AgentId, AuditId, JobId, RunId, TeamId, ThreadId, UserId
+from agent_console.domain.ids import AgentId, AuditId, Id, JobId, RunId, TeamId, ThreadId, UserId
 from agent_console.domain.kinds import ActorType, Decision
 from agent_console.domain.records import Page, Record
 from agent_console.tui.panes.audit.chain import ChainState, chain_line
@@ -16,7 +16,7 @@ from agent_console.tui.panes.audit.so_far import ActsSoFar
 from tests.support.fleet import AT
 
 ME, ATLAS, JOB, THREAD, RUN = UserId(int=1), AgentId(int=2), JobId(int=3), ThreadId(int=4), RunId(int=5)
-SEEN = {"Ana Costa": ME, "atlas": ATLAS}
+SEEN: dict[str, set[Id]] = {"Ana Costa": {ME}, "atlas": {ATLAS}, "kim": {UserId(int=6)}, "Kim": {UserId(int=7)}}
 HASH = "0" * 64
 
 
@@ -46,6 +46,7 @@ def test_what_is_typed_becomes_a_question_to_the_database(typed: str, wanted: di
         ("job", "does not say what it is to match"),
         ("colour:red", "There is no colour:"),
         ("who:nobody", "No act of nobody is in the list so far"),
+        ("who:kim", "2 go by the name kim. Give the id: usr_00000000000000000000000006, usr_"),
         ("decision:maybe", "decision"),
         ("thread:job_1", "thread"),
         ("since:soon", "soon is no time"),

@@ -66,6 +66,7 @@ class ListPane(NarrowedPane):
         self._had_rows = False
         self._fetched = False
         self._dirty = True
+        self._told_refusal = ""
         self._fresh = range(0)
         # Held rather than looked up: an answer may come when the screen is already being taken down.
         self.table = FindTable(kind.columns, self._rows(), empty=system_text("Loading …"), id=f"table-{kind.name}")
@@ -169,6 +170,7 @@ class ListPane(NarrowedPane):
             self._dirty = True
 
     def action_refresh(self) -> None:
+        self._told_refusal = ""
         self.refetch()
 
     def refetch(self) -> None:
@@ -209,16 +211,22 @@ class ListPane(NarrowedPane):
             self._take(self._loaded.merged(after, page))
 
     def _was_refused(self, error: ConsoleError) -> None:
-        """What is wrong with a filter only the other side may know; asking again would not mend it."""
-        self.post_message(Refused(error))
-        if not self.filter_text or isinstance(error, GONE):
+        """Only the next look around asks again: at once it would be refused again. It is told once."""
+        if isinstance(error, GONE):
             self._dirty = True
-        elif not self._loaded.records:
+            return
+        self._is_refused = True
+        if str(error) != self._told_refusal:
+            self._told_refusal = str(error)
+            self.post_message(Refused(error))
+        if not self._loaded.records:
             self._fetched = True
             self.table.empty = agent_block(str(error))
+            self._show_heading()
 
     def _take(self, loaded: ListSoFar[Record]) -> None:
         self._loaded = loaded
+        self._is_refused = False
         is_first, self._fetched = not self._fetched, True
         self.table.empty = agent_block(self.empty_words)
         self.table.show(self._rows())
@@ -234,7 +242,8 @@ class ListPane(NarrowedPane):
         return LoadedRows(self._loaded, lambda record: self.kind.cells(record, now))
 
     def _heading(self) -> Content:
-        count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if self._fetched else "…"
+        is_known = self._fetched and bool(self._loaded.records or not self._is_refused)
+        count = f"{len(self._loaded.records):,}{'' if self._loaded.complete else '+'}" if is_known else "…"
         title = system_text(f"{self.kind.title} ", "bold")
         shown = title + self.narrowed_words(count, self.kind.groups[self._group])
         if self._fetched and self.is_searching:
@@ -256,7 +265,7 @@ class ListPane(NarrowedPane):
 
     @on(NearEnd)
     def _more(self) -> None:
-        if self._fetched and not self._loaded.complete and not is_waiting(self, MORE):
+        if not (self._is_refused or self._loaded.complete or is_waiting(self, MORE)) and self._fetched:
             self._fetch_more(self._loaded.last_before(len(self._loaded.records)), PAGE_LIMIT_MAX)
 
     @on(RowChosen)
@@ -345,7 +354,8 @@ class ListPane(NarrowedPane):
         """Another list of the same kind: nothing of it is known yet."""
         self.workers.cancel_node(self)
         self._loaded = self.nothing_yet()
-        self._fetched = False
+        self._fetched = self._is_refused = False
+        self._told_refusal = ""
         self.table.empty = system_text("Loading …")
         self.table.show(self._rows())
         self._show_heading()

@@ -49,6 +49,8 @@ class NarrowedPane(Pane):
         # Mounted when it is first wanted: most lists are never filtered.
         self._typing_line = FilterLine()
         self._loaded: ListSoFar[Record] = self.nothing_yet()
+        self._is_refused = False
+        """Whether the last question was: until one is answered, nothing further down is asked for."""
 
     # What is asked for
 
@@ -137,8 +139,10 @@ class NarrowedPane(Pane):
 
     @property
     def is_searching(self) -> bool:
-        """Whether rows that match may still be found to fill the screen."""
-        return bool(self._filter_text) and not self._loaded.complete and not self._has_screenful
+        """Whether rows may still be found to fill the screen. A page looks at so many: where few match, and in
+        some lists where none does, it holds next to nothing and there is another."""
+        wants_more = bool(self._filter_text) or not self._loaded.records
+        return wants_more and not (self._is_refused or self._loaded.complete or self._has_screenful)
 
     @property
     def _has_screenful(self) -> bool:
@@ -146,10 +150,10 @@ class NarrowedPane(Pane):
 
     @property
     def empty_words(self) -> str:
-        if not self._filter_text:
-            return self.kind.groups[self._group].empty or self.kind.empty
         if self.is_searching:
             return "Searching …"
+        if not self._filter_text:
+            return self.kind.groups[self._group].empty or self.kind.empty
         others = ", f shows another group" if len(self.kind.groups) > 1 else ""
         said = shortened(self._filter_text, FILTER_SHOWN)
         return f"Nothing matches.\nFiltered by {said}\n/ changes the filter, Esc clears it{others}."
@@ -218,9 +222,11 @@ class NarrowedPane(Pane):
     def find_first(self, word: str) -> None:
         self.find_word(word)
         if word:
-            self._go_to_match(0, 1)
+            self._look_for_match(0, 1)
 
     def find_word(self, word: str) -> None:
+        # Whoever looks for another word, or for none any more, is not taken to the one before.
+        self.workers.cancel_group(self, FINDING)
         self.table.find(word)
         self.tick()
         self.refresh_bindings()
@@ -229,7 +235,14 @@ class NarrowedPane(Pane):
     def _match_wanted(self, message: MatchWanted) -> None:
         # A key that is held down must not look for the same match many times over.
         if not is_waiting(self, FINDING):
-            self._go_to_match((self.table.cursor_index or 0) + message.step, message.step)
+            self._look_for_match((self.table.cursor_index or 0) + message.step, message.step)
+
+    def _look_for_match(self, start: int, step: int) -> None:
+        self.stand_still()
+        self._go_to_match(start, step)
+
+    def stand_still(self) -> None:
+        """Called before rows are gone through: from now on none of them may be let go."""
 
     @work(group=FINDING)
     async def _go_to_match(self, start: int, step: int) -> None:
@@ -240,12 +253,18 @@ class NarrowedPane(Pane):
             if found is not None:
                 self.table.move_to(self._rows().row_at(found).id)
                 return
-            if step < 0 or self._loaded.complete or not self.around.up:
+            if step < 0 or self._loaded.complete:
                 where = "above" if step < 0 else "below"
                 self.notify(f"No row with that {where}.", severity="warning", markup=False)
                 return
+            if not self.around.up:
+                self.notify(NO_CONNECTION, severity="warning", markup=False)
+                return
             start = len(self._loaded.records)
-            await self._fetch(self._loaded.last_before(start), PAGE_LIMIT_MAX)
-            if asked != self.narrowed:
+            going_on = self._loaded.last_before(start)
+            await self._fetch(going_on, PAGE_LIMIT_MAX)
+            came_further = self._loaded.complete or self._loaded.last_before(len(self._loaded.records)) != going_on
+            if asked != self.narrowed or not came_further:
+                # Why nothing came is told where it was asked for.
                 return
         self.notify("Nothing so far; n looks further.", markup=False)

@@ -44,10 +44,6 @@ class AuditFilterLine(Vertical):
         yield self._input
         yield self._told
 
-    @property
-    def is_typed_into(self) -> bool:
-        return self.app.focused is self._input
-
     def open(self) -> None:
         self.add_class("open")
         self._told.update(system_text(HINT, "$foreground-muted"))

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import datetime
 
 from agent_console.domain.audit_trail import SHOWN_DAYS, AuditFilter
@@ -12,10 +12,11 @@ from agent_console.domain.records import shown_time
 from agent_console.tui.panes.audit.looks import THINGS
 from agent_console.tui.panes.typed import request_of, time_ago, time_of
 
-Seen = Mapping[str, Id]
-"""Whose acts were seen so far, by name."""
+Seen = Mapping[str, Set[Id]]
+"""Whose acts were seen so far, by name: several may go by one."""
 
 HINT = "who: action: on: thread: run: decision: since: until:   such as who:me action:job. since:2h"
+IDS_SHOWN = 3
 _PART = re.compile(r"(?P<name>[a-z]+):(?P<value>.+)", re.DOTALL)
 _PLAIN = {"action": "action", "thread": "thread_id", "run": "run_id", "decision": "decision"}
 
@@ -55,17 +56,21 @@ def _field(part: str, now: datetime, seen: Seen, me: UserId | None) -> dict[str,
 def _who(value: str, seen: Seen, me: UserId | None) -> dict[str, object]:
     if value == "me" and me is not None:
         return {"actor_user_id": me}
-    folded = {name.casefold(): who for name, who in seen.items()}
-    match folded.get(value.casefold()):
-        case AgentId() as agent_id:
-            return {"actor_agent_id": agent_id}
-        case UserId() as user_id:
-            return {"actor_user_id": user_id}
-    kinds: dict[str, type[Id]] = {"actor_agent_id": AgentId, "actor_user_id": UserId}
-    for field, kind in kinds.items():
+    fields: dict[type[Id], str] = {AgentId: "actor_agent_id", UserId: "actor_user_id"}
+    called_so = {who for name, known in seen.items() if name.casefold() == value.casefold() for who in known}
+    if len(called_so) > 1:
+        raise Invalid(f"{len(called_so)} go by the name {value}.", hint=f"Give the id: {_ids(called_so)}")
+    for who in called_so:
+        return {fields[type(who)]: who}
+    for kind, field in fields.items():
         if value.startswith(f"{kind.prefix}_"):
-            return {field: kind.parse(value)}
+            return {field: value}
     raise Invalid(f"No act of {value} is in the list so far.", hint="Give the id, usr_… or agt_….")
+
+
+def _ids(of: Set[Id]) -> str:
+    shown = sorted(map(str, of))
+    return ", ".join(shown[:IDS_SHOWN]) + (" …" if len(shown) > IDS_SHOWN else "")
 
 
 def _on(value: str) -> dict[str, object]:
@@ -87,7 +92,9 @@ def filter_words(
     wanted: AuditFilter, seen: Seen, me: UserId | None = None, *, any_time: str = f"last {SHOWN_DAYS} days"
 ) -> str:
     """What is searched, in words; `any_time` is what it means when no time was asked for."""
-    names = {str(who): name for name, who in seen.items()} | ({str(me): "me"} if me is not None else {})
+    names = {str(who): name for name, known in seen.items() for who in known} | (
+        {str(me): "me"} if me is not None else {}
+    )
     said = []
     for name, value in wanted:
         if value is None or name in ("since", "until", "limit", "after"):

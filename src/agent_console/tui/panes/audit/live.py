@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widgets import Input
 
 from agent_console.domain.audit_proof import Verified
 from agent_console.domain.audit_trail import LIMIT_MAX, AuditFilter, AuditTail
@@ -19,6 +20,7 @@ from agent_console.repository.port import Change, Topic
 from agent_console.tui.agent_text import agent_text
 from agent_console.tui.dialogs.proof_dialog import ProofDialog
 from agent_console.tui.dialogs.trail_export import TrailExport
+from agent_console.tui.link import GONE
 from agent_console.tui.lists.loaded import ListSoFar
 from agent_console.tui.panes.audit.chain import ChainState, chain_line
 from agent_console.tui.panes.audit.filter_line import AuditFilterLine
@@ -26,7 +28,7 @@ from agent_console.tui.panes.audit.filters import filter_words, read_filter
 from agent_console.tui.panes.audit.lists import audit_kind, group_fields, narrowed_to
 from agent_console.tui.panes.audit.pause import Pause, pause_words
 from agent_console.tui.panes.audit.so_far import ActsSoFar
-from agent_console.tui.panes.list_pane import AHEAD, MORE, ListPane
+from agent_console.tui.panes.list_pane import AHEAD, ListPane
 from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.surroundings import Surroundings
 from agent_console.tui.wanted import Refused
@@ -35,8 +37,6 @@ from agent_console.tui.widgets.virtual_table_messages import CursorMoved
 
 KEPT = 2_000
 """Who follows for days keeps so many acts; the older ones are asked for again when somebody scrolls there."""
-PAGES_AT_ONCE = 50
-"""So many pages without a single act are gone through before somebody looks at the clock again."""
 CHAIN = "chain"
 COUNTING = "counting"
 ABOVE = "above"
@@ -61,11 +61,12 @@ class AuditPane(ListPane):
     _typed = AuditFilter()
 
     def __init__(self, around: Surroundings) -> None:
-        self._seen: dict[str, Id] = {}
+        self._seen: dict[str, set[Id]] = {}
         super().__init__(audit_kind(lambda: self._typed, lambda: around.link.me), around)
         self._chain_is_dirty = True
         self._chain_was_asked_for = False
         self._may_have_come = False
+        self._counting_was_refused = False
         self._sealed_when_asked = 0
         self._catching_up = False
         self._chain_line = ChangingLine(classes="heading")
@@ -90,9 +91,8 @@ class AuditPane(ListPane):
 
     @property
     def empty_words(self) -> str:
-        if self._is_searching:
-            return "Searching …"
-        return super().empty_words if self.wanted == AuditFilter() else NOTHING_MATCHES
+        is_plain = self.is_searching or self.wanted == AuditFilter()
+        return super().empty_words if is_plain else NOTHING_MATCHES
 
     @property
     def wanted(self) -> AuditFilter:
@@ -114,7 +114,7 @@ class AuditPane(ListPane):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:
             case "follow":
-                return not self._filter_line.is_typed_into
+                return not isinstance(self.app.focused, Input)
             case "export":
                 return self.around.up
             case "verify":
@@ -131,16 +131,16 @@ class AuditPane(ListPane):
         super().heard(change)
         if change.topic in (Topic.AUDIT, Topic.EVERYTHING):
             self._chain_is_dirty = self._may_have_come = True
+            self._counting_was_refused = False
 
     def step(self) -> None:
         super().step()
         if not self._chain_was_asked_for:
             self._chain_was_asked_for = True
             self._look_at_chain()
-        if self._is_searching and not is_waiting(self, MORE):
-            self._fetch_more(self.acts.going_on, LIMIT_MAX)
-        counts = self._may_have_come or (self.pause is not None and self.pause.behind)
-        if self.pause is not None and counts and not is_waiting(self, COUNTING):
+        if self.pause is None or self._counting_was_refused or is_waiting(self, COUNTING):
+            return
+        if self._may_have_come or self.pause.behind:
             self._may_have_come = False
             self._count_new(self.pause)
 
@@ -164,9 +164,9 @@ class AuditPane(ListPane):
     async def _fetch_chain(self) -> None:
         try:
             status = await self._link.call(AUDIT_SEAL_STATUS, Nothing())
-        except ConsoleError:
+        except ConsoleError as error:
             # The list asks for the same right over the same line, and tells what is wrong.
-            self._chain_is_dirty = True
+            self._chain_is_dirty = isinstance(error, GONE)
             return
         # Not before the answer: meanwhile somebody may have proved the chain.
         self.chain = self.chain.sealed(status)
@@ -180,19 +180,10 @@ class AuditPane(ListPane):
             # What was sealed by now is in the answer; only what is sealed later can be new to whoever pauses.
             self._sealed_when_asked = self.chain.position
         await super()._fetch(after, limit)
-        for _ in range(PAGES_AT_ONCE):
-            going_on = self.acts.going_on
-            if not self._is_searching:
-                break
-            await super()._fetch(going_on, LIMIT_MAX)
-            if self.acts.going_on == going_on:
-                break
 
-    @property
-    def _is_searching(self) -> bool:
-        """A page looks at so many acts; where few match, it may hold none and the next one some."""
-        acts = self.acts
-        return self._fetched and not acts.records and not acts.complete and acts.going_on is not None
+    def stand_still(self) -> None:
+        """Who follows keeps only the newest acts; whoever stands still keeps them all."""
+        self._pause()
 
     def _take(self, loaded: ListSoFar[Record]) -> None:
         acts, before = _acts_in(loaded), self.table.cursor_id
@@ -204,7 +195,9 @@ class AuditPane(ListPane):
         elif acts.pinned is None:
             self.pause = self._pause_at(acts)
             acts = acts.pinned_here()
-        self._seen |= {act.actor: who for act in acts.records if (who := act.actor_user_id or act.actor_agent_id)}
+        for act in acts.records:
+            if (who := act.actor_user_id or act.actor_agent_id) is not None:
+                self._seen.setdefault(act.actor, set()).add(who)
         super()._take(acts)
         if self.pause is None and acts.records:
             self.table.move_to(str(acts.records[0].id))
@@ -268,8 +261,9 @@ class AuditPane(ListPane):
         asked = AuditTail.model_validate(given | {"after_position": pause.counted_to, "limit": LIMIT_MAX})
         try:
             page = await self._link.call(AUDIT_TAIL, asked)
-        except ConsoleError:
+        except ConsoleError as error:
             self._may_have_come = True
+            self._counting_was_refused = not isinstance(error, GONE)
             return
         if self.pause == pause:
             self.pause = pause.counting(page)
