@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import UUID
 
 from agent_console.database.embedded_programs import wheel_programs
-from agent_console.domain.ids import ApprovalId, Id, JobId, RunId, ThreadId
+from agent_console.domain.ids import ApprovalId, Id, JobId, RunId, ThreadId, UserId
 from tests.cli.program import environment, started
 from tests.docs.blocks import REPOSITORY, Document
 from tests.docs.door import door, program
@@ -35,6 +35,11 @@ LATEST = {
     "con": "agent-console connectors list -o ids | tail -n 1",
     "wkt": "agent-console worker-tokens list --limit 1 -o ids",
 }
+# A page may shut somebody out.
+OTHERS = """
+    select u.id from users u join teams t on t.id = u.team_id
+     where t.slug = 'example' and u.kind = 'human' and u.is_active and u.email <> 'ana@example.com' order by u.id
+"""
 SERVER_KEY = "A" * 43
 # Whoever says nowhere where to go would get a database of their own.
 NOWHERE = "postgresql://127.0.0.1:1/nobody-said-where"
@@ -74,12 +79,11 @@ class Stage:
             return f"$({LATEST[prefix]})"
         if prefix == "agt":
             return str(self.fleet.agent_id("atlas"))
-        if prefix == "usr":
-            return str(self.fleet.user_id("ole@example.com"))
         kinds: dict[str, tuple[type[Id], str]] = {
             "job": (JobId, "select id from jobs where status = 'queued' order by id"),
             "thr": (ThreadId, "select id from threads where visibility = 'shared' order by id"),
             "run": (RunId, "select id from runs order by id"),
+            "usr": (UserId, OTHERS),
             "apr": (ApprovalId, "select id from approvals where state = 'pending' order by id"),
         }
         kind, statement = kinds[prefix]
