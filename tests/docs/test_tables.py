@@ -11,12 +11,21 @@ from agent_console.config import load
 from agent_console.config.complaints import variable
 from agent_console.config.sources import SECRET_VARIABLES
 from agent_console.config.tables import ChosenTable, FileTable, Preferences, ProfileTable
+from agent_console.domain.delegation import Rule
 from agent_console.domain.permissions import GRANTS, Permission, Role
+from agent_console.domain.team_settings import SETTINGS
+from agent_console.repository.postgres.database import SESSION_SETTINGS
+from agent_console.tui.keymap import every_key
 from tests.docs.blocks import REPOSITORY, documents
 
 OPERATING = REPOSITORY / "docs" / "operating.md"
+# The others are made by programs.
+PROSE = [page for page in documents() if page.name not in ("api.md", "proof.md", "rules.md")] + [
+    REPOSITORY / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "examples/README.md", "packaging/README.md")
+]
 TOML = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r"`([^`]+)`")
+SETTING = re.compile(rf"`({'|'.join(SETTINGS)})`[^`\n]{{0,6}}\(([0-9,]+)\b")
 VARIABLE = re.compile(r"\bAGENT_CONSOLE_[A-Z_]*[A-Z]\b")
 
 
@@ -56,6 +65,61 @@ def test_which_keys_may_stand_above_all_profiles_is_told() -> None:
 
     assert told is not None
     assert set(WORD.findall(told[1])) == set(Preferences.model_fields)
+
+
+def test_the_rules_of_the_policy_are_told_in_the_order_in_which_they_are_asked() -> None:
+    _, *rows = table(section(REPOSITORY / "docs" / "policies.md", "Why a request is refused"))
+
+    told = [rule for row in rows for rule in WORD.findall(row[0])]
+
+    assert told == [rule.value for rule in Rule]
+
+
+@pytest.mark.parametrize("page", documents(), ids=lambda page: page.name)
+def test_a_setting_is_told_with_its_default(page: Path) -> None:
+    for name, value in SETTING.findall(page.read_text(encoding="utf-8")):
+        assert int(value.replace(",", "")) == SETTINGS[name].default, name
+
+
+def test_every_setting_is_on_a_page_with_its_default() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in documents())
+
+    assert {name for name, _ in SETTING.findall(text)} == set(SETTINGS)
+
+
+def test_behind_a_pooler_the_login_is_told_to_have_every_setting_that_a_session_brings() -> None:
+    text = (REPOSITORY / "docs" / "scaling.md").read_text(encoding="utf-8")
+
+    told = re.findall(r"^alter role console set (\w+) = '?(\w+)'?;$", text, re.MULTILINE)
+
+    assert sorted(told) == sorted(re.findall(r"-c (\w+)=(\w+)", SESSION_SETTINGS))
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
+def test_no_line_of_prose_is_longer_than_120_characters(page: Path) -> None:
+    without_code = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+    too_long = [
+        line for line in without_code.splitlines() if len(line) > 120 and not line.startswith(("|", "<!--"))
+    ]
+
+    assert too_long == []
+
+
+# Cursor keys and the like go without saying, or by their names.
+PLAIN = {"up", "down", "home", "end", "pageup", "pagedown", "enter", "escape", "space"}
+SPELT = {"*": "asterisk", "/": "slash", ":": "colon", "?": "question_mark"}
+
+
+def test_every_key_that_works_in_all_lists_is_told() -> None:
+    _, *rows = table((REPOSITORY / "docs" / "keys.md").read_text(encoding="utf-8"))
+    told = {SPELT.get(key, key) for row in rows for cell in row for key in WORD.findall(cell)}
+
+    everywhere = [key for key in every_key() if key.place in ("app", "list", "pane", "table", "find")]
+    first, last = rows[0][0].split(" to ")
+
+    panes = {str(number) for number in range(int(first.strip("`")), int(last.strip("`")) + 1)}
+    assert {key for one in everywhere for key in one.keys} - PLAIN <= told | panes
 
 
 def profiles() -> Iterator[tuple[str, str]]:
