@@ -22,8 +22,9 @@ HEAD = """\
 # Every operation
 
 After this page you know what can be asked of a server, with which right, and what it answers. It is made from the
-declared operations by `python -m tests.docs.write`; what all of them share is in [the HTTP API](http.md), and the
-same as OpenAPI is at `/openapi.json` of every server.
+declared operations by `python -m tests.docs.write`. Which role has which right is in
+[operating](operating.md#roles), what all of them share in [the HTTP API](http.md); the same as OpenAPI is at
+`/openapi.json` of every server.
 
 A field in the path is given there; the others travel in the query of a `GET` and in the JSON body of everything
 else. Fields in bold have to be given. A page is `items` and `next`.
