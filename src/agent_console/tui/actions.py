@@ -49,6 +49,11 @@ def _may(role: Role, needed: Permission | None) -> bool:
     return needed is None or needed in GRANTS[role]
 
 
+def may_read(listing: AnyOperation, role: Role | None) -> bool:
+    """Whether this role is shown the list at all; before it is known, whoever it is finds out."""
+    return role is None or _may(role, listing.permission)
+
+
 def _offered(operation: AnyOperation, role: Role) -> bool:
     """Changes that a person of this role can make; what agents do for themselves is not for people."""
     agents_own = operation.public or operation.permission is Permission.ACT_AS_AGENT

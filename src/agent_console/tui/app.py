@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on, work
@@ -56,6 +57,7 @@ class ConsoleApp(Going):
         super().__init__(clock or FarClock(), bell=bell)
         self._prepare = prepare
         self._leaving = False
+        self._refusals: dict[str, float] = {}
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = theme_for(theme_name)
@@ -115,7 +117,7 @@ class ConsoleApp(Going):
         """Notices can get lost; looking again cannot."""
         from agent_console.repository.port import REFETCH
 
-        self._header.heard()
+        self._header.heard(REFETCH)
         for listener in self._listeners():
             listener.heard(REFETCH)
 
@@ -153,8 +155,15 @@ class ConsoleApp(Going):
 
     @on(Refused)
     def _was_refused(self, message: Refused) -> None:
-        if not isinstance(message.error, GONE):
-            self.notify(agent_text(str(message.error), limit=500).plain, severity="warning", markup=False)
+        if isinstance(message.error, GONE):
+            return
+        words = agent_text(str(message.error), limit=500).plain
+        now = monotonic()
+        self._refusals = {told: until for told, until in self._refusals.items() if until > now}
+        # What is asked again and again is refused again and again: the sentence is on the screen already.
+        if words not in self._refusals:
+            self._refusals[words] = now + self.NOTIFICATION_TIMEOUT
+            self.notify(words, severity="warning", markup=False)
 
     @on(events.AppFocus)
     def _noticed(self) -> None:

@@ -155,7 +155,14 @@ class Commanding(TerminalApp[None]):
         )
         panes = list(PANES)
         role = None if self._around is None else self._around.acting_as
-        return every_command(KINDS, panes, role, keys, on_a_list=isinstance(self.view, NarrowedPane))
+        kinds = self._readable(KINDS)
+        return every_command(kinds, panes, role, keys, on_a_list=isinstance(self.view, NarrowedPane))
+
+    def _readable(self, kinds: "Mapping[str, ListKind]") -> "dict[str, ListKind]":
+        from agent_console.tui.actions import may_read
+
+        role = None if self.link.me is None else self.link.me.role
+        return {name: kind for name, kind in kinds.items() if may_read(kind.list_operation, role)}
 
     async def _obey(self, command: "Command", rest: str) -> None:
         from agent_console.tui.commands import Does

@@ -137,7 +137,7 @@ class Going(Switching):
         from agent_console.tui.dialogs.list_menu import ListMenu
         from agent_console.tui.panes.every import MORE
 
-        noun = await self.push_screen_wait(ListMenu(tuple(MORE)))
+        noun = await self.push_screen_wait(ListMenu(tuple(self._readable(MORE))))
         if noun is not None:
             await self._show_list(MORE[noun])
 

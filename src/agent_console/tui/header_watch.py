@@ -1,6 +1,8 @@
 """Keeps the header true: asks for what it tells when something has changed, and calls whoever looks elsewhere."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +10,7 @@ from textual.app import App
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.far_clock import FarClock
-from agent_console.tui.link import Clock, Link, LinkState
+from agent_console.tui.link import GONE, Clock, Link, LinkState
 from agent_console.tui.terminal import calling
 from agent_console.tui.waiting_count import COUNTED, Doorbell, WaitingCount
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from agent_console.domain.records import Page
     from agent_console.repository.port import Change
 
-POOL, WAITING = "pool", "waiting"
+POOL, WAITING, WHO = "pool", "waiting", "who"
 
 
 class HeaderWatch:
@@ -34,12 +36,15 @@ class HeaderWatch:
         self._dirty = {POOL, WAITING}
 
     def heard(self, change: "Change | None" = None) -> None:
-        """Something has changed, or may have; the count of what waits changes with nothing else."""
+        """Something has changed, or may have; the count of what waits changes with nothing else. A link that has
+        just come up knows who one is."""
         from agent_console.repository.port import Topic
 
         self._dirty.add(POOL)
         if change is None or change.topic in (Topic.APPROVALS, Topic.EVERYTHING):
             self._dirty.add(WAITING)
+        if change is not None and change.topic in (Topic.USERS, Topic.EVERYTHING):
+            self._dirty.add(WHO)
 
     def step(self) -> None:
         """One question of each kind at a time."""
@@ -47,21 +52,34 @@ class HeaderWatch:
 
         if self._link.status.state is not LinkState.UP:
             return
-        asking = {POOL: self._fetch_pool, WAITING: self._fetch_waiting}
+        asking = {POOL: self._fetch_pool, WAITING: self._fetch_waiting, WHO: self._fetch_who}
         for question in [question for question in self._dirty if not is_waiting(self._app, question)]:
             self._dirty.remove(question)
-            ask(self._app, question, asking[question])
+            ask(self._app, question, partial(self._asked, question, asking[question]))
+
+    async def _asked(self, question: str, fetch: Callable[[], Awaitable[None]]) -> None:
+        """Asked again at once when nobody answered; what was refused would be refused again."""
+        try:
+            await fetch()
+        except GONE:
+            self._dirty.add(question)
+        except ConsoleError:
+            return
+
+    async def _fetch_who(self) -> None:
+        """Which keys there are depends on it."""
+        before = self._link.me
+        await self._link.learn_who()
+        if self._link.me != before:
+            self._app.refresh_bindings()
+            self.show()
 
     async def _fetch_pool(self) -> None:
         from agent_console.domain.records import Nothing
         from agent_console.repository.operations import POOL_STATUS
 
         asked = monotonic()
-        try:
-            pool = await self._link.call(POOL_STATUS, Nothing())
-        except ConsoleError:
-            self._dirty.add(POOL)
-            return
+        pool = await self._link.call(POOL_STATUS, Nothing())
         if isinstance(self._clock, FarClock):
             self._clock.hear(pool.at, asked, monotonic())
         self.facts = replace(self.facts, pool=pool)
@@ -71,12 +89,7 @@ class HeaderWatch:
         from agent_console.domain.approvals import ApprovalQuery
         from agent_console.repository.operations.approvals import APPROVALS_LIST
 
-        try:
-            page = await self._link.call(APPROVALS_LIST, ApprovalQuery(limit=COUNTED))
-        except ConsoleError:
-            self._dirty.add(WAITING)
-            return
-        self._count(page)
+        self._count(await self._link.call(APPROVALS_LIST, ApprovalQuery(limit=COUNTED)))
 
     def _count(self, page: "Page[ApprovalListed]") -> None:
         waiting = WaitingCount(len(page.items), page.next is not None)

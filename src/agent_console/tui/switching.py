@@ -18,7 +18,7 @@ from textual.widgets import ContentSwitcher
 
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.commanding import COMMANDING, DOING, Commanding
-from agent_console.tui.header_watch import POOL, WAITING, HeaderWatch
+from agent_console.tui.header_watch import POOL, WAITING, WHO, HeaderWatch
 from agent_console.tui.link import LATE_SECONDS, Clock, Link, LinkStatus, Opening
 from agent_console.tui.setup import Setup
 from agent_console.tui.themes import theme_for
@@ -151,7 +151,7 @@ class Switching(Commanding):
     async def _leave_for(self, setup: Setup) -> None:
         """Nothing of the old place is left on the screen when this first waits for anything."""
         link, panes, left = self.link, self._panes, self._setup
-        for group in (POOL, WAITING, GOING, DOING, COMMANDING, CHOOSING):
+        for group in (POOL, WAITING, WHO, GOING, DOING, COMMANDING, CHOOSING):
             # Also whoever waits for a dialog that is about to go: nobody would ever answer.
             self.workers.cancel_group(self, group)
         while len(self.screen_stack) > 1:
