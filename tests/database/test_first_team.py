@@ -4,13 +4,14 @@ import pytest
 
 from agent_console.database.first_team import add_team
 from agent_console.database.roles import APP, with_role
-from agent_console.domain.errors import Conflict, Invalid
+from agent_console.domain.errors import Conflict, Invalid, SchemaMismatch
 from agent_console.domain.permissions import Role
 from agent_console.domain.records import Nothing
 from agent_console.domain.users import NewUser
 from agent_console.repository.operations import ME
 from agent_console.repository.operations.people import USERS_CREATE
 from agent_console.repository.postgres.repository import open_direct
+from tests.support.clusters import Cluster
 
 
 async def test_its_administrator_can_let_in_others(database: str) -> None:
@@ -35,3 +36,10 @@ def test_a_team_is_made_once(database: str) -> None:
 def test_what_the_database_does_not_take_is_one_sentence(database: str, slug: str, email: str) -> None:
     with pytest.raises(Invalid, match="can't be called that"):
         add_team(database, slug, "Payments", email, "Ana")
+
+
+def test_a_database_that_was_not_migrated_is_told_as_such(database: str, postgres: Cluster) -> None:
+    with pytest.raises(SchemaMismatch, match="has no agent-console schema yet") as refused:
+        add_team(postgres.dsn(), "payments", "Payments", "ana@example.com", "Ana")
+
+    assert refused.value.hint == "Run: agent-console db migrate"

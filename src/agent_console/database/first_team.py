@@ -2,11 +2,13 @@
 
 import getpass
 
+import sqlalchemy
 import sqlalchemy.exc
 from sqlalchemy import Connection, insert, select
 
 from agent_console.database.address import administration_engine, refused
 from agent_console.database.roles import become_owner
+from agent_console.database.schema import require_served
 from agent_console.database.tables import teams, users
 from agent_console.domain.errors import Conflict, Invalid
 from agent_console.domain.ids import TeamId, UserId
@@ -35,6 +37,8 @@ def add_team(dsn: str, slug: str, name: str, email: str, full_name: str) -> None
     """Make a team with one administrator; as whoever may migrate."""
     with refused(dsn), administration_engine(dsn).connect() as connection:
         become_owner(connection)
+        if not sqlalchemy.inspect(connection).has_table(teams.name):
+            require_served(None, listed=False)
         if connection.scalar(select(teams.c.id).where(teams.c.slug == slug)) is not None:
             raise Conflict(f"There is a team {slug} already.", hint="Its administrators add people: users create.")
         try:
