@@ -9,6 +9,7 @@ import pytest
 from agent_console.domain.records import Nothing
 from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.operations import ME
+from agent_console.server.listening import listening_socket
 from tests.cli.program import environment, started
 from tests.server.certificates import tls_files
 from tests.support.fleet import Fleet
@@ -65,3 +66,19 @@ def test_a_bad_certificate_is_one_sentence_and_the_database_is_not_touched(tmp_p
     assert program.wait() == 2
     assert f"The TLS certificate can't be read from {absent}: No such file or directory." in told
     assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("host", "said"), [("127.0.0.1", "is taken."), ("0.0.0.0", "Refusing to send credentials in the clear")]
+)
+def test_who_may_not_listen_leaves_no_database_behind(tmp_path: Path, host: str, said: str) -> None:
+    data = tmp_path / "data"
+    with listening_socket("127.0.0.1", 0) as taken:
+        words = ("serve", "--host", host, "--port", str(taken.getsockname()[1]))
+        with started(*words, variables=environment(tmp_path, AGENT_CONSOLE_DATA=str(data))) as program:
+            _, told = program.communicate()
+
+    assert program.wait() == 2
+    assert said in told
+    assert "Traceback" not in told
+    assert not data.exists()

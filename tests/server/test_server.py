@@ -11,7 +11,7 @@ from agent_console.domain.errors import ConfigError
 from agent_console.repository.http.repository import QUIET_SECONDS
 from agent_console.repository.operations import OPERATIONS
 from agent_console.server.allowed import BODY_BYTES
-from agent_console.server.listening import http_config, is_loopback, listening_socket, serve
+from agent_console.server.listening import entrance, http_config, is_loopback, listening_socket
 from tests.support.fleet import Fleet
 from tests.support.serving import serving
 
@@ -168,7 +168,7 @@ def test_a_taken_port_is_one_sentence() -> None:
 def test_credentials_are_not_served_in_the_clear_beyond_this_machine() -> None:
     assert [host for host in ("127.0.0.1", "::1", "localhost", "127.9.9.9") if not is_loopback(host)] == []
     with pytest.raises(ConfigError) as refused:
-        serve("", listen_dsn=None, host="0.0.0.0", port=0, plain_http=False, announce=print)
+        entrance("0.0.0.0", 0, plain_http=False, tls=None)
 
     assert "--plain-http" in refused.value.hint
 

@@ -12,7 +12,7 @@ from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.operations import ME
 from agent_console.repository.postgres.repository import Backend
 from agent_console.server.app import build_app
-from agent_console.server.listening import listening_socket, serve
+from agent_console.server.listening import entrance, listening_socket
 from agent_console.server.tls import tls_context
 from tests.server.certificates import DAY, TlsFiles, tls_files
 from tests.server.stage import served
@@ -62,15 +62,7 @@ def test_with_tls_a_server_may_listen_beyond_this_machine(files: TlsFiles) -> No
     port = taken.getsockname()[1]
 
     with pytest.raises(ConfigError) as refused:
-        serve(
-            "",
-            listen_dsn=None,
-            host="0.0.0.0",
-            port=port,
-            plain_http=False,
-            announce=print,
-            tls=tls_context(files.certificate, files.key),
-        )
+        entrance("0.0.0.0", port, plain_http=False, tls=tls_context(files.certificate, files.key))
     taken.close()
 
     assert refused.value.message == f"Port {port} on 0.0.0.0 is taken."

@@ -42,7 +42,7 @@ def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, ac
     with server_installed():
         from agent_console.server.allowed import Allowed
         from agent_console.server.event_log import events_told
-        from agent_console.server.listening import serve
+        from agent_console.server.listening import entrance, serve
         from agent_console.server.log_writer import written_to
 
     def announce(address: str) -> None:
@@ -51,6 +51,7 @@ def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, ac
 
     tls = _tls_of(settings)
     with (
+        entrance(host, port, plain_http=plain_http, tls=tls) as listening,
         database_of(settings) as (dsn, listen_dsn),
         written_to(sys.stderr.fileno()) as write,
         events_told(write),
@@ -58,9 +59,7 @@ def run_server(settings: Settings, *, host: str, port: int, plain_http: bool, ac
         serve(
             dsn,
             listen_dsn=listen_dsn,
-            host=host,
-            port=port,
-            plain_http=plain_http,
+            listening=listening,
             trusted_proxies=settings.trusted_proxies,
             announce=announce,
             tls=tls,

@@ -38,8 +38,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def entrance(host: str, port: int, *, plain_http: bool, tls: ssl.SSLContext | None) -> socket.socket:
+    """Where to listen, taken before anything else starts: who may not has a sentence, and nothing to undo."""
+    if not is_loopback(host) and not plain_http and tls is None:
+        raise ConfigError(
+            f"Refusing to send credentials in the clear on {host}.",
+            hint="Give --tls-cert and --tls-key, listen on 127.0.0.1 behind a TLS proxy, "
+            "or say --plain-http if the network is yours.",
+        )
+    return listening_socket(host, port)
+
+
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Take the port before anything else starts, so that a taken one is one sentence."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return _bound(family, host, port)
@@ -97,9 +107,7 @@ def serve(
     dsn: str,
     *,
     listen_dsn: str | None,
-    host: str,
-    port: int,
-    plain_http: bool,
+    listening: socket.socket,
     announce: Callable[[str], None],
     stopped_by: Callable[[Callable[[], None]], None] | None = None,
     trusted_proxies: Sequence[str] = (),
@@ -111,13 +119,6 @@ def serve(
 
     `announce` is told the address once it can be used.
     """
-    if not is_loopback(host) and not plain_http and tls is None:
-        raise ConfigError(
-            f"Refusing to send credentials in the clear on {host}.",
-            hint="Give --tls-cert and --tls-key, listen on 127.0.0.1 behind a TLS proxy, "
-            "or say --plain-http if the network is yours.",
-        )
-    listening = listening_socket(host, port)
     app = build_app(
         Backend(dsn, listen_dsn=listen_dsn, pool_size=8),
         trusted_proxies=trusted_proxies,

@@ -58,7 +58,7 @@ def _serve(folder: Path) -> None:
 
             starting = beside.submit(_prepared, embedded_postgres(folder, say=_say), folder, leaving)
             with server_installed():
-                from agent_console.server.listening import serve
+                from agent_console.server.listening import listening_socket, serve
                 from agent_console.server.routes import operation_routes
             operation_routes()
             if is_new:
@@ -67,9 +67,7 @@ def _serve(folder: Path) -> None:
         serve(
             ground.database.working,
             listen_dsn=None,
-            host="127.0.0.1",
-            port=0,
-            plain_http=False,
+            listening=listening_socket("127.0.0.1", 0),
             announce=lambda url: _tell(SERVING, {"url": url, "token": ground.token}),
             stopped_by=lambda stop: _do_as_asked(ground, stop),
         )
