@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, select, text, union, update
+from sqlalchemy import Row, Select, and_, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from agent_console.database.tables import users
@@ -105,13 +105,11 @@ async def _change(work: Work, user_id: UserId, **values: Any) -> None:
 
 
 def administrators_and(team_id: TeamId, user_id: UserId) -> Select[Any]:
-    """In one order. The people are found by users_people_idx, however many agents there are."""
-    of_team = select(users.c.id).where(users.c.team_id == team_id)
-    leading = of_team.where(users.c.kind == "human", users.c.role == HumanRole.ADMIN.value, users.c.is_active)
-    concerned = union(of_team.where(users.c.id == user_id), leading)
+    """In one order. By the primary key and users_people_idx together, however many agents there are."""
+    leading = and_(users.c.kind == "human", users.c.role == HumanRole.ADMIN.value, users.c.is_active)
     return (
         select(users, func.now().label("at"))
-        .where(users.c.team_id == team_id, users.c.id.in_(concerned))
+        .where(users.c.team_id == team_id, or_(users.c.id == user_id, leading))
         .order_by(users.c.id)
     )
 
