@@ -298,7 +298,7 @@ async def test_a_month_whose_checkpoint_comes_while_it_is_looked_at_is_to_be_ver
         fleet.execute(FORGED)
         await of_people.commit()
 
-    with pytest.raises(Conflict, match="Position 1 changed while it was looked at"):
+    with pytest.raises(Conflict, match="was dropped while it was proved"):
         await verifying
 
 

@@ -23,12 +23,12 @@ SOON = 60.0
 L = Lifecycle
 
 HELD = """
-    select id, attempt from jobs
+    select id, max_attempts - attempt as tries_left from jobs
      where claimed_by = %s and status in ('assigned', 'running') and cancel_requested_at is null
      order by id
 """
 GIVEN_BACK = """
-    select id, attempt from jobs
+    select id, max_attempts - attempt as tries_left from jobs
      where id = any (%s) and status = 'queued' and next_attempt_at is null
        and agent_id is null and claimed_by is null and lease_expires_at is null
      order by id

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from agent_console.database.tables import agents, runs
 from agent_console.domain.audit import AuditEvent, Facts
 from agent_console.domain.delegation import Rule, too_many_runs
-from agent_console.domain.errors import Conflict
+from agent_console.domain.errors import Conflict, JSONValue
 from agent_console.domain.ids import AgentId, MessageId, RunId, UserId
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.kinds import Decision, ParticipantType
@@ -91,7 +91,7 @@ async def require_room(work: Work, access: Access, *targets: AgentId) -> None:
         decision=Decision.BLOCK,
         thread_id=access.thread_id,
     )
-    told = {name: fact for name, fact in facts.items() if name != "target_agent_id"}
+    told: dict[str, JSONValue] = {name: fact for name, fact in facts.items() if name != "target_agent_id"}
     raise ToldRefusal(words, event, hint=hint, details=told)
 
 
