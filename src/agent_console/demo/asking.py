@@ -1,8 +1,8 @@
 """The person who gives the demo's agents something to do: jobs for the queue, and wishes in threads."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from agent_console.demo.working import AISLE, THREAD
 from agent_console.demo.workload import ORDER, Task, program
-from agent_console.domain.errors import ConsoleError
+from agent_console.domain.errors import ConsoleError, Unauthorized
 from agent_console.domain.ids import AgentId, ThreadId, UserId
 from agent_console.domain.jobs import NewJob
 from agent_console.domain.kinds import Visibility
@@ -33,6 +33,8 @@ LOOKS_EVERY = 4
 """After so many jobs it is looked how many wait."""
 STOCK_THREAD = "Stock count, aisle by aisle"
 OPEN = (RunStatus.QUEUED, RunStatus.RUNNING)
+
+log = logging.getLogger("agent_console.demo")
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,17 @@ class Asking:
         self._aisles = count(121)
 
     async def go_on(self) -> None:
-        """Until it is cancelled. What is refused is asked again later: somebody may be trying things out."""
-        async with asyncio.TaskGroup() as asking:
-            asking.create_task(self._fill_queue())
-            for place, wish in enumerate(WISHES):
-                asking.create_task(self._wish(wish, place * self._tempo.between_stories))
+        """Until it is cancelled. What is refused is asked again later: somebody may be trying things out.
+
+        Who is not let in any more asks for nothing: a server counts that, and shuts out everybody at the address.
+        """
+        try:
+            async with asyncio.TaskGroup() as asking:
+                asking.create_task(self._fill_queue())
+                for place, wish in enumerate(WISHES):
+                    asking.create_task(self._wish(wish, place * self._tempo.between_stories))
+        except* Unauthorized as refusals:
+            log.warning("Nobody asks for anything any more: %s", refusals.exceptions[0])
 
     async def _fill_queue(self) -> NoReturn:
         for number, task in enumerate(program()):
@@ -118,6 +126,8 @@ class Asking:
             if number % LOOKS_EVERY == 0 and await self._is_full():
                 return False
             await self._operator.call(JOBS_CREATE, await self._job(task))
+        except Unauthorized:
+            raise
         except ConsoleError:
             return False
         return True
@@ -142,13 +152,16 @@ class Asking:
     async def _wish(self, wish: Wish, begins_after: float) -> NoReturn:
         await asyncio.sleep(begins_after)
         while True:
-            with suppress(ConsoleError):
+            try:
                 thread_id = await self._thread(wish.title) or await self._begin(wish)
                 if not await self._is_open(thread_id):
                     await self._say(wish, thread_id)
                 await self._until_over(thread_id)
                 await asyncio.sleep(self._tempo.before_again)
-            await asyncio.sleep(self._tempo.after_refusal)
+            except Unauthorized:
+                raise
+            except ConsoleError:
+                await asyncio.sleep(self._tempo.after_refusal)
 
     async def _until_over(self, thread_id: ThreadId) -> None:
         while True:
