@@ -154,6 +154,24 @@ def watches(agent: int, programs: list[int]) -> set[int]:
     return {child.pid for child in children_of(agent) if alive(child.pid)} - set(programs)
 
 
+async def test_an_agent_that_was_started_to_outlive_its_terminal_does(stage: Stage, tmp_path: Path) -> None:
+    """As nohup starts it: what is ignored stays ignored."""
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        async with running(stage, tmp_path, "--", "true") as process:
+            assert process.stderr is not None
+            assert b"Here, at" in await process.stderr.readline()
+            process.send_signal(signal.SIGHUP)
+            job_id = await stage.enqueue()
+            became = await stage.ended(job_id)
+            process.send_signal(signal.SIGTERM)
+            code, _, _ = await ended(process)
+    finally:
+        signal.signal(signal.SIGHUP, hangup)
+
+    assert (became, code) == ("succeeded", 0)
+
+
 async def test_a_drain_waits_for_the_job_that_runs(stage: Stage, tmp_path: Path) -> None:
     job_id = await stage.enqueue()
     script = f"touch {tmp_path}/begun; until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo done"

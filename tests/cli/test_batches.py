@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_console.cli.batches import interruption
 from agent_console.domain.batches import REFUSALS_KEPT, Batch, Refusal
 from tests.cli.program import agent_console, environment, started
 from tests.support.fleet import Fleet
@@ -77,6 +78,18 @@ def rest_of(screen: int) -> str:
         pass
     os.close(screen)
     return shown.decode()
+
+
+async def test_whoever_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruption():
+            within = signal.getsignal(signal.SIGINT)
+        after = signal.getsignal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert (within, after) == (signal.SIG_IGN, signal.SIG_IGN)
 
 
 def test_what_cannot_go_on_says_how_far_it_came(tmp_path: Path, fleet: Fleet) -> None:

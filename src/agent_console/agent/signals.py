@@ -16,8 +16,9 @@ class Leave(Protocol):
 
 @contextmanager
 def heeding(leave: Leave) -> Iterator[None]:
-    """The first signal asks to leave in order, every other one to leave at once."""
+    """The first signal asks to leave in order, every other one to leave at once. What is ignored stays ignored."""
     loop = asyncio.get_running_loop()
+    heeded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     asked = False
 
     def heard() -> None:
@@ -25,10 +26,10 @@ def heeding(leave: Leave) -> Iterator[None]:
         leave(at_once=asked)
         asked = True
 
-    for number in SIGNALS:
+    for number in heeded:
         loop.add_signal_handler(number, heard)
     try:
         yield
     finally:
-        for number in SIGNALS:
+        for number in heeded:
             loop.remove_signal_handler(number)

@@ -52,8 +52,11 @@ async def in_batches(repository: Repository, operation: AnyOperation, request: B
 
 @contextmanager
 def interruption() -> Iterator[asyncio.Event]:
-    """Is set by the first Ctrl-C; the second ends the program as ever."""
+    """Is set by the first Ctrl-C; the second ends the program as ever. What is ignored stays ignored."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield stop
+        return
 
     def heard() -> None:
         stop.set()
