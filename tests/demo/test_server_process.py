@@ -13,7 +13,7 @@ from agent_console.database.embedded_folder import Layout
 from agent_console.database.embedded_locks import FileLock
 from agent_console.database.schema import REVISION
 from agent_console.database.up_to_date import bring_up_to_date, is_current
-from agent_console.domain.errors import DatabaseUnavailable
+from agent_console.domain.errors import CannotConnect, DatabaseUnavailable
 from agent_console.domain.records import Nothing
 from agent_console.repository.http.repository import HttpRepository
 from agent_console.repository.operations.fleet import ME
@@ -50,6 +50,34 @@ async def test_a_first_start_makes_everything_and_the_end_leaves_nobody(folder: 
     assert said[-2:] == ["Bringing the database up to date …", "Starting the server …"]
     assert stat.S_IMODE((folder / "demo.token").stat().st_mode) == 0o600
     assert nobody_is_left(folder)
+
+
+async def test_a_server_that_says_much_does_not_stand_still(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a pipe holds, before it has said a word."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.stderr.write('x' * 1_000_000)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    server = ServerProcess(folder)
+    try:
+        async with asyncio.timeout(ENDS_WITHIN):
+            await server.begun()
+    finally:
+        await server.leave()
+
+
+async def test_what_ends_during_the_start_tells_its_last_words(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.write(2, b'no more room')\nos._exit(1)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    server = ServerProcess(folder)
+
+    with pytest.raises(CannotConnect) as refused:
+        await server.begun()
+    await server.leave()
+
+    assert refused.value.hint == "no more room"
 
 
 async def test_who_leaves_during_the_start_leaves_nobody_behind(folder: Path) -> None:

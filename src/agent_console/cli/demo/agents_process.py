@@ -52,13 +52,15 @@ class AgentsProcess:
 
     async def _live(self) -> None:
         deaths = 0
+        # What one that died said is still there when the next one has come.
+        (self._folder / LOG_FILE).write_bytes(b"")
         while True:
             await self._once()
             await asyncio.sleep(COMES_BACK_SECONDS[min(deaths, len(COMES_BACK_SECONDS) - 1)])
             deaths += 1
 
     async def _once(self) -> None:
-        with (self._folder / LOG_FILE).open("wb") as log:
+        with (self._folder / LOG_FILE).open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "agent_console.demo"),
                 env=self._environment(),

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,12 +34,14 @@ class ServerProcess:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # Nobody reads it while the server is well: a pipe would be full one day, and the server stand still.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the server has ended
         self._process = subprocess.Popen(  # noqa: S603 - our own program, the arguments are a list
             [sys.executable, "-m", "agent_console.cli.demo.server", str(folder)],
             env=os.environ | {"PYDANTIC_DISABLE_PLUGINS": "__all__"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._log,
             text=True,
             errors="replace",
             start_new_session=True,
@@ -70,11 +73,13 @@ class ServerProcess:
 
     def end(self) -> None:
         """Once it has ended, the database has been left too."""
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                self._process.terminate()
-            # Read to the end, or a full pipe would keep the server from leaving.
-            self._process.communicate()
+        if self._log.closed:
+            return
+        with suppress(ProcessLookupError):
+            self._process.terminate()
+        # Read to the end, or a full pipe would keep the server from leaving.
+        self._process.communicate()
+        self._log.close()
 
     def _ask(self, order: str) -> None:
         if self._process.stdin is not None:
@@ -87,7 +92,7 @@ class ServerProcess:
 
     def _read(self) -> tuple[str, JSONValue]:
         process = self._process
-        if process.stdout is None or process.stderr is None:
+        if process.stdout is None:
             raise CannotConnect("The server was started without a way to hear from it.")
         if process.stdout.closed:
             raise CannotConnect("The server has been left.")
@@ -98,8 +103,14 @@ class ServerProcess:
                 raise _refusal(said)
             return what, said
         process.kill()
-        why = process.stderr.read().strip()
-        raise CannotConnect("The server did not start.", hint=why[-500:] or "It said nothing about why.")
+        process.wait()
+        if self._log.closed:
+            raise CannotConnect("The server has been left.")
+        raise CannotConnect("The server did not start.", hint=self._last_words() or "It said nothing about why.")
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace").strip()[-500:]
 
 
 def _refusal(body: JSONValue) -> ConsoleError:
