@@ -66,6 +66,13 @@ def test_a_key_that_others_can_read_is_refused(program: typer.Typer, tmp_path: P
     assert stat.S_IMODE((tmp_path / "there.key").stat().st_mode) == 0o640
 
 
+def test_a_key_that_can_not_be_looked_at_is_refused_with_the_reason(program: typer.Typer, tmp_path: Path) -> None:
+    said = refusal(program, "run", *URL, "--key-file", str(tmp_path / ("k" * 300)), "--", "true")
+
+    assert "The agent's key can't be read from" in said
+    assert "File name too long" in said
+
+
 def test_an_agent_without_a_server_is_told_to_name_one(program: typer.Typer) -> None:
     said = refusal(program, "run", "--", "true")
 

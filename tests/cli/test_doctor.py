@@ -49,6 +49,15 @@ def test_where_nobody_answers_it_says_what_it_tried_and_ends_with_1(tmp_path: Pa
     assert "hunter2" not in told.out + told.err
 
 
+def test_a_data_folder_that_cannot_be_looked_at_is_no_end(tmp_path: Path) -> None:
+    far = tmp_path / ("f" * 300)
+
+    told = agent_console("doctor", "-o", "json", home=tmp_path, AGENT_CONSOLE_DATA=str(far))
+
+    assert (told.code, json.loads(told.out)[0]["what"]) == (1, "terminal"), told.err
+    assert "Traceback" not in told.err
+
+
 def test_a_configuration_that_cannot_be_read_is_a_finding_and_no_end(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('theme = "dark"\nthem = "light"\n')

@@ -187,11 +187,16 @@ def _key_in(path: Path) -> str:
     from agent_console.config.secrets import read_secret
     from agent_console.domain.errors import ConfigError
 
-    if not path.exists():
+    try:
+        path.stat()
+    except FileNotFoundError:
         raise ConfigError(
             f"There is no key in {path}.",
             hint="Register first: agent-console agent register --url … --token art_key_… --name …",
-        )
+        ) from None
+    except OSError:
+        # Whoever reads it says why.
+        pass
     return read_secret(SecretFile(path), "The agent's key").get_secret_value()
 
 

@@ -14,7 +14,16 @@ import typer
 from agent_console.cli.batches import interruption
 from agent_console.cli.ending import INTERRUPTED, exiting, wait_for
 from agent_console.cli.opening import Load, opened
-from agent_console.cli.output import OUTPUT, WHOLE_OUTPUT, OutputForm, narrate, progress, refuse_ids, silence
+from agent_console.cli.output import (
+    OUTPUT,
+    WHOLE_OUTPUT,
+    OutputForm,
+    narrate,
+    progress,
+    refuse_ids,
+    silence,
+    write,
+)
 from agent_console.cli.shown import print_answer
 from agent_console.domain.audit_export import AuditExport
 from agent_console.domain.audit_proof import Verification, Verified
@@ -87,8 +96,7 @@ async def _follow(repository: Repository, request: AuditTail, output: OutputForm
                         await stop.wait()
                 continue
             for row in page.items:
-                sys.stdout.write(f"{_line(row, output)}\n")
-            sys.stdout.flush()
+                write(sys.stdout, f"{_line(row, output)}\n")
             request = request.model_copy(update={"after_position": page.position, "wait_seconds": LISTEN_SECONDS})
 
 
@@ -156,7 +164,7 @@ async def _export(repository: Repository, request: AuditExport, out: TextIO) -> 
     rows = 0
     while True:
         part = await repository.call(AUDIT_EXPORT, request)
-        out.write(part.text)
+        write(out, part.text)
         rows += part.rows
         if part.next is None:
             break

@@ -187,8 +187,8 @@ def _disk(profile: Profile) -> DiskFacts | None:
     if not isinstance(profile.target, Embedded):
         return None
     folder = profile.target.data_folder
-    there = next((place for place in (folder, *folder.parents) if place.exists()), Path("/"))
     try:
+        there = next((place for place in (folder, *folder.parents) if place.exists()), Path("/"))
         usage = shutil.disk_usage(there)
     except OSError:
         return None

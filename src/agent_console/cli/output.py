@@ -76,11 +76,11 @@ def emit(
     """Print one page. `next_page` is what `--after` takes to get the next one, None at the end."""
     out = stdout or sys.stdout
     if form is OutputForm.JSON:
-        _write(out, _document([_dumped(row) for row in rows]))
+        write(out, _document([_dumped(row) for row in rows]))
     elif form is OutputForm.IDS:
-        _write(out, "".join(f"{_id_of(row)}\n" for row in rows))
+        write(out, "".join(f"{_id_of(row)}\n" for row in rows))
     else:
-        _write(out, _table(rows, columns, _screen_width(out), bold=_wants_colour(out)))
+        write(out, _table(rows, columns, _screen_width(out), bold=_wants_colour(out)))
     if form is OutputForm.TABLE and not rows:
         narrate("Nothing found.", stderr)
     if next_page is not None:
@@ -97,16 +97,16 @@ def emit_one(
     """Print one thing: its fields below each other, as one JSON object, or its id."""
     out = stdout or sys.stdout
     if form is OutputForm.JSON:
-        _write(out, _document(_dumped(row)))
+        write(out, _document(_dumped(row)))
     elif form is OutputForm.IDS:
-        _write(out, f"{_id_of(row)}\n")
+        write(out, f"{_id_of(row)}\n")
     else:
-        _write(out, _details(row, fields))
+        write(out, _details(row, fields))
 
 
 def narrate(sentence: str, stderr: TextIO | None = None) -> None:
     """Tell the person, and only the person, what happened or what to do next."""
-    _write(stderr or sys.stderr, f"{safe_text(sentence)}\n")
+    write(stderr or sys.stderr, f"{safe_text(sentence)}\n")
 
 
 def whisper(sentence: str) -> None:
@@ -239,7 +239,8 @@ def _wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _write(stream: TextIO, text: str) -> None:
+def write(stream: TextIO, text: str) -> None:
+    """What the stream has no character for is escaped."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()

@@ -3,7 +3,7 @@
 import sys
 from datetime import datetime
 
-from agent_console.cli.output import OutputForm, emit
+from agent_console.cli.output import OutputForm, emit, write
 from agent_console.cli.shown import AGENT_COLUMNS, DEPTH_COLUMNS
 from agent_console.domain.agents import AgentQuery, PoolStatus
 from agent_console.domain.duties import duty_warnings
@@ -44,14 +44,15 @@ async def print_status(repository: Repository) -> None:
     duties = await repository.call(DUTIES_LIST, Nothing())
     agents = await repository.call(AGENTS_LIST, AgentQuery(limit=AGENTS_SHOWN))
     out = sys.stdout
-    out.write(safe_text(f"team {me.team}, as {me.name} ({me.role.value}), {me.database_version}") + "\n")
-    out.write(f"pool: {pool_line(pool)}; {pool.offline_count} offline, {pool.error_count} in error\n")
-    if depth.pause is not None:
-        out.write(safe_text(pause_line(depth.pause, depth.at)) + "\n")
-    for warning in (*stats.warnings, *duty_warnings(duties.items)):
-        out.write(safe_text(f"WARNING: {warning}") + "\n")
+    lines = [
+        f"team {me.team}, as {me.name} ({me.role.value}), {me.database_version}",
+        f"pool: {pool_line(pool)}; {pool.offline_count} offline, {pool.error_count} in error",
+        *(() if depth.pause is None else (pause_line(depth.pause, depth.at),)),
+        *(f"WARNING: {warning}" for warning in (*stats.warnings, *duty_warnings(duties.items))),
+    ]
     oldest = f", the oldest queued for {ago(depth.oldest_queued_at, depth.at)}" if depth.oldest_queued_at else ""
-    out.write(f"queue{oldest}:\n\n")
+    lines.append(f"queue{oldest}:")
+    write(out, "".join(f"{safe_text(line)}\n" for line in lines) + "\n")
     emit(depth.depths, DEPTH_COLUMNS, OutputForm.TABLE)
-    out.write("\n")
+    write(out, "\n")
     emit(agents.items, AGENT_COLUMNS, OutputForm.TABLE, next_page=agents.next)
