@@ -18,7 +18,8 @@ help: ## what can be made
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("agent-console needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make $(MAKECMDGOALS) PYTHON=python3.12") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
+	@# Half of one would be taken for one the next time.
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "There is no virtual environment to work in. Install the venv module of your Python (Debian, Ubuntu: apt-get install python3-venv), then run make again." >&2; exit 1; }
 
 $(VENV)/.run: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) install --quiet --editable '.[embedded,server]' --constraint constraints.txt
