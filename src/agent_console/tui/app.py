@@ -72,7 +72,6 @@ class ConsoleApp(Going):
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._notice.follow(self.link.status)
         self.call_after_refresh(self._bring_panes)
 

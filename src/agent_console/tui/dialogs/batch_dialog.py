@@ -81,7 +81,6 @@ class BatchDialog(Dialog[bool]):
             yield self._hint
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._do_it.display = bool(self._looked.found.left)
         self._do_it.focus()
         self._show()

@@ -83,7 +83,6 @@ class FileExport(Dialog[None]):
             yield self._hint
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._forms.focus()
 
     @on(OptionList.OptionSelected)

@@ -115,7 +115,6 @@ class OperationForm(Dialog[BaseModel | None]):
         return answer
 
     def on_mount(self) -> None:
-        super().on_mount()
         (self.query(Input).first() if self._fields else self.query_one(DoIt)).focus()
 
     def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:

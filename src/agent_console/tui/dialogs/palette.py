@@ -57,7 +57,6 @@ class Palette(Dialog[Command | None]):
             )
 
     def on_mount(self) -> None:
-        super().on_mount()
         # At once: the next key may be waiting already.
         self.set_focus(self._input)
         self._show()

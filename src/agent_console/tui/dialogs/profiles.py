@@ -63,7 +63,6 @@ class ProfilesDialog(Dialog[PlaceChosen | None]):
             yield Static(system_text(HINT, "$foreground-muted"), classes="hint")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._team.display = False
         names = list(self._known)
         self._list.highlighted = names.index(self._here) if self._here in names else 0

@@ -65,7 +65,6 @@ class ProofDialog(Dialog[Verified | None]):
             yield self._hint
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._prove()
 
     @work

@@ -52,7 +52,6 @@ class RecipientsDialog(Dialog[Recipients | None]):
             )
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._list.focus()
 
     def action_done(self) -> None:

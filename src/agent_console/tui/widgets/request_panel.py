@@ -22,7 +22,6 @@ class RequestPanel(DetailPanel):
         self.call_after_refresh(self.look)
 
     def on_resize(self) -> None:
-        super().on_resize()
         self.call_after_refresh(self.look)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -54,7 +54,6 @@ class ApplyScreen(RouteForm):
         yield self._apply
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._panel.show(FactSheet((Remark(system_text(HINT, "$foreground-muted")),)))
         self._apply.display = False
         self._path.focus()

@@ -81,7 +81,6 @@ class RouteEditor(RouteForm):
     def on_mount(self) -> None:
         self._go_on.display = False
         self._fields.ask_for_policy()
-        super().on_mount()
 
     # What it is about
 

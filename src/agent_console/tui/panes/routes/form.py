@@ -69,7 +69,6 @@ class RouteForm(StackedScreen):
             self.dismiss(None)
 
     def on_screen_resume(self) -> None:
-        super().on_screen_resume()
         if self._left:
             self.leave()
 
