@@ -1,13 +1,24 @@
 """From thing to thing and back: Esc goes the way one came, also from the lists that belong to a thing."""
 
 from agent_console.domain.ids import RunId
+from agent_console.tui.going import DEEPEST, TOO_DEEP
 from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.panes.jobs.screen import JobScreen
 from agent_console.tui.panes.runs.screen import RunScreen
-from agent_console.tui.wanted import ThingWanted
+from agent_console.tui.wanted import RecordWanted, ThingWanted
 from agent_console.tui.widgets.way_line import way_text
 from tests.support.fleet import Fleet
-from tests.tui_console.stage import console, directly, has_detail, loaded, press, shown_text, until
+from tests.tui_console.stage import (
+    console,
+    directly,
+    has_detail,
+    list_of,
+    loaded,
+    press,
+    row_ids,
+    shown_text,
+    until,
+)
 
 WAY = ("Jobs", "report", "cartographer", "Audit trail of cartographer")
 
@@ -68,6 +79,21 @@ async def test_who_goes_elsewhere_leaves_the_way_behind(fleet: Fleet) -> None:
 
         assert app.crumbs == ("Jobs",)
         await until(lambda: not agent.is_attached, "the screen that nobody comes back to is gone")
+
+
+async def test_who_has_opened_too_many_screens_is_told_why_no_more_open(fleet: Fleet) -> None:
+    app = console(directly(fleet.working), start="jobs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        jobs = list_of(app)
+        for row in row_ids(jobs)[:DEEPEST]:
+            record = jobs.record(row)
+            assert record is not None
+            jobs.post_message(RecordWanted(jobs.kind, record))
+
+        await until(lambda: any(note.message == TOO_DEEP for note in app._notifications), "why")
+
+        assert len(app.screen_stack) == DEEPEST
 
 
 async def test_a_run_leads_to_the_route_that_let_it_through_and_to_what_is_known_of_that(story: Fleet) -> None:

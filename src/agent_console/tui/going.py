@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 DEEPEST = 12
 """So many screens may lie one over another; who jumps in circles is not led on for ever."""
+TOO_DEEP = (
+    "Too many screens lie one over another to open one more. Esc leads back; the key of a pane leaves them all."
+)
 
 
 class Going(Switching):
@@ -129,7 +132,7 @@ class Going(Switching):
         await self.run_action(message.action)
 
     def action_more(self) -> None:
-        if self._panes and len(self.screen_stack) == 1:
+        if self._panes and not self.screen.is_modal:
             self._choose_list()
 
     @work(group=DOING)
@@ -197,8 +200,12 @@ class Going(Switching):
     def _open_screen(self, screen: "StackedScreen") -> None:
         # A key pressed twice must not open twice; a dialog is never covered.
         is_shown = self.detail is not None and self.detail.about == screen.about
-        if not self.screen.is_modal and not is_shown and len(self.screen_stack) < DEEPEST:
+        if self.screen.is_modal or is_shown:
+            return
+        if len(self.screen_stack) < DEEPEST:
             self.push_screen(screen)
+        else:
+            self._say(TOO_DEEP)
 
     @on(ThingWanted)
     def _go_to_thing(self, message: ThingWanted) -> None:
