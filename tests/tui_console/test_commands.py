@@ -141,7 +141,10 @@ async def test_panes_filters_and_looks_by_name(opening: Opening) -> None:
         await pilot.press(*["backspace"] * 4, "i", "tab", "enter")
         await until(lambda: app.theme == "console-light", "the other look")
         app.show_theme("mono")
-        assert any(isinstance(line_filter, Monochrome) for line_filter in app.get_line_filters())
+        [without_colour] = (one for one in app.get_line_filters() if isinstance(one, Monochrome))
+        assert without_colour in app.get_line_filters(), (
+            "one for all: what it made of a line is kept under its name"
+        )
         app.show_theme("dark")
         assert not any(isinstance(line_filter, Monochrome) for line_filter in app.get_line_filters())
 

@@ -18,6 +18,7 @@ from agent_console.domain.errors import ConfigError
 from agent_console.domain.ids import ThreadId
 from agent_console.repository.port import Repository
 from agent_console.tui.app import ConsoleApp
+from agent_console.tui.commanding import WITHOUT_COLOUR
 from agent_console.tui.dialogs.action_menu import ActionMenu
 from agent_console.tui.dialogs.list_menu import ListMenu
 from agent_console.tui.dialogs.profiles import ProfilesDialog
@@ -92,6 +93,9 @@ async def config(
         team = "example"
         user = "{ADMIN}"
         read_only = true
+        theme = "mono"
+        [profiles.reading.keymap]
+        "list.refesh" = "f9"
         [profiles.silent]
         url = "http://127.0.0.1:{silent_port}"
         token_file = "{token}"
@@ -264,6 +268,20 @@ async def test_a_read_only_profile_takes_the_keys_that_change_something_away(con
 
         assert not {"list.act", "list.new"} & live_keys(app)
         assert "read-only" in header_text(app)
+
+
+async def test_each_profile_has_its_own_look_and_its_own_keys(config: dict[str, object]) -> None:
+    app = console_on(config)
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+
+        await go_to(app, pilot, "reading")
+        assert WITHOUT_COLOUR in app.get_line_filters()
+        await until(lambda: bool(app.key_problems), "what is wrong with its keys")
+
+        await go_to(app, pilot, "staging")
+        assert WITHOUT_COLOUR not in app.get_line_filters()
+        assert app.key_problems == ()
 
 
 def live_keys(app: ConsoleApp) -> set[str | None]:

@@ -30,6 +30,8 @@ DOING = "doing"
 COMMANDING = "commanding"
 MOUSE_ON = "\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h"
 MOUSE_OFF = "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l"
+WITHOUT_COLOUR = WithoutColour()
+"""One for all: a painted line that was filtered is known by its filter."""
 
 
 @runtime_checkable
@@ -73,7 +75,7 @@ class Commanding(TerminalApp[None]):
     def get_line_filters(self) -> list[LineFilter]:
         usual = super().get_line_filters()
         coloured = [one for one in usual if not isinstance(one, Monochrome)]
-        return [*coloured, WithoutColour()] if self._is_mono or len(coloured) < len(usual) else usual
+        return [*coloured, WITHOUT_COLOUR] if self._is_mono or len(coloured) < len(usual) else usual
 
     def on_key(self, event: events.Key) -> None:
         """A key that was on its way when a line to type into opened is text, never an action.
@@ -274,6 +276,7 @@ class Commanding(TerminalApp[None]):
 
     async def take_keymap(self, keymap: Mapping[str, str]) -> None:
         """The keys as they were remapped; what is wrong with that is said, and the rest of it counts."""
+        self.key_problems = ()
         if not keymap:
             return
         self.set_keymap(dict(keymap))

@@ -21,7 +21,6 @@ from agent_console.tui.commanding import COMMANDING, DOING, Commanding
 from agent_console.tui.header_watch import POOL, WAITING, WHO, HeaderWatch
 from agent_console.tui.link import LATE_SECONDS, Clock, Link, LinkStatus, Opening
 from agent_console.tui.setup import Setup
-from agent_console.tui.themes import theme_for
 from agent_console.tui.waiting_count import Doorbell
 from agent_console.tui.wanted import ScreenWanted
 from agent_console.tui.ways_back import WaysBack
@@ -170,7 +169,7 @@ class Switching(Commanding):
         self._let_go[closing] = "" if left is None else left.profile
         closing.add_done_callback(self._let_go.pop)
         if left is None or left.theme != setup.theme:
-            self.theme = theme_for(setup.theme)
+            self.show_theme(setup.theme)
         self.set_keymap({})
         for pane in panes:
             await pane.remove()
