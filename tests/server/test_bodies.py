@@ -1,4 +1,4 @@
-"""What a request may cost before anyone has looked at it: time and depth; its size is in test_server."""
+"""What a request may cost before anyone has looked at it: time, depth, faults and fields; test_server has size."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from agent_console.repository.postgres.repository import Backend
-from agent_console.server.allowed import BODY_BYTES, BODY_DEPTH, HEAD_BYTES
+from agent_console.server.allowed import BODY_BYTES, BODY_DEPTH, HEAD_BYTES, MOST_FAULTS, MOST_FIELDS
 from agent_console.server.app import build_app
 from agent_console.server.limits import is_deeper
 from tests.server.stage import bearer, calling, raw_request, served, wire
@@ -89,6 +89,34 @@ def test_no_body_takes_long_to_measure(piece: bytes, deeper: bool) -> None:
     body = piece * (BODY_BYTES // len(piece))
 
     assert is_deeper(body, BODY_DEPTH) is deeper
+
+
+async def test_faults_are_named_as_long_as_they_are_few(app: FastAPI) -> None:
+    """Whoever is refused needs no credential for it, and each fault is told in more bytes than it takes."""
+    async with calling(app) as stranger:
+        few, many = [
+            await stranger.post("/v1/agents/register", json={"capabilities": [1] * faults, "name": "a"})
+            for faults in (MOST_FAULTS - 2, BODY_BYTES // 4)
+        ]
+
+    fields = few.json()["details"]["fields"]
+    assert (few.status_code, len(fields)) == (422, MOST_FAULTS)
+    assert (many.status_code, many.json()["details"]["fields"]) == (
+        422,
+        [{"field": "body", "problem": "has 250002 faults, too many to name"}],
+    )
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/stream", "/healthz"])
+async def test_a_query_has_no_more_fields_than_can_be_read_soon(ana: httpx.AsyncClient, path: str) -> None:
+    """Each is looked for among all the others."""
+    names = [f"x{number}=1" for number in range(MOST_FIELDS + 1)]
+
+    read = await ana.get(f"{path}?{'&'.join(names[1:])}")
+    refused = await ana.get(f"{path}?{'&'.join(names)}")
+
+    assert read.status_code != 400
+    assert (refused.status_code, refused.json()["message"]) == (400, "The query has more than 1,000 fields.")
 
 
 async def test_a_body_that_trickles_in_is_not_waited_for(

@@ -24,6 +24,9 @@ class Allowed:
 BODY_BYTES = 1_000_000
 BODY_SECONDS = 30.0
 BODY_DEPTH = 64
+# Faults of one body that are named, and fields of one query that are read: both take more than they cost to send.
+MOST_FAULTS = 100
+MOST_FIELDS = 1_000
 HEAD_BYTES = 65_536
 # For the end of what a client has begun to send, and for its next step; so much of its answer it takes meanwhile.
 OWED_SECONDS = 30.0

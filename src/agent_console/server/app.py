@@ -20,7 +20,7 @@ from agent_console.server.client_address import TrustedProxies
 from agent_console.server.description import DescribedApp
 from agent_console.server.failures import ERROR_RESPONSES, add_failures, answer
 from agent_console.server.leaving import Leaving
-from agent_console.server.limits import BodyLimit
+from agent_console.server.limits import RequestLimit
 from agent_console.server.metrics import add_metrics
 from agent_console.server.open_at_once import OpenAtOnce, StreamLimit
 from agent_console.server.overall_pace import Buckets, OverallPace
@@ -115,7 +115,7 @@ def build_app(
     app.state.address_buckets = Buckets()
     app.state.open_at_once = OpenAtOnce(allowed)
     app.add_middleware(PassedThrough)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(RequestLimit)
     add_failures(app)
     add_health(app, backend)
     add_routes(app)

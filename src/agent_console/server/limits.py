@@ -1,4 +1,4 @@
-"""What a request's body may cost before anyone has looked at it: so many bytes, so much time, so deep."""
+"""What a request may cost before anyone has looked at it: so many fields, so many bytes, so much time, so deep."""
 
 import asyncio
 import re
@@ -6,7 +6,7 @@ import re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_console.domain.errors import BadRequest, ConsoleError, TooLarge
-from agent_console.server.allowed import BODY_BYTES, BODY_DEPTH, BODY_SECONDS
+from agent_console.server.allowed import BODY_BYTES, BODY_DEPTH, BODY_SECONDS, MOST_FIELDS
 from agent_console.server.failures import answer
 
 REQUEST_TIMEOUT = 408
@@ -27,14 +27,24 @@ def too_slow() -> BadRequest:
     return BadRequest(f"The body did not come within {BODY_SECONDS:g} s.", hint="Send it at once, or send less.")
 
 
-class BodyLimit:
+def too_many() -> BadRequest:
+    return BadRequest(f"The query has more than {MOST_FIELDS:,} fields.", hint="Ask for less at once.")
+
+
+class RequestLimit:
     """Takes in the whole body before anybody else sees the request. Whoever leaves meanwhile is not answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (announced := _announced(scope)) == 0:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if scope["query_string"].count(b"&") >= MOST_FIELDS:
+            await answer(too_many())(scope, receive, send)
+            return
+        if (announced := _announced(scope)) == 0:
             await self.app(scope, receive, send)
             return
         try:

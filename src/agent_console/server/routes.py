@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, FastAPI, Path, Query, Response
 from fastapi import Request as HttpRequest
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, WrapValidator, create_model
 from starlette.routing import BaseRoute
 
 from agent_console.domain.errors import Forbidden
@@ -21,7 +21,7 @@ from agent_console.server.arrival import arrival_of
 from agent_console.server.attended import while_client_stays, within
 from agent_console.server.credentials import CallerRepository, PublicRepository, keeps_pace
 from agent_console.server.failures import ERROR_RESPONSES
-from agent_console.server.json_body import JsonRoute
+from agent_console.server.json_body import JsonRoute, few_faults
 from agent_console.server.leaving import Leaving
 from agent_console.server.open_at_once import OpenAtOnce
 from agent_console.server.tracing import ANSWER
@@ -74,8 +74,8 @@ def endpoint_of(operation: AnyOperation) -> Endpoint:
             inspect.Parameter(name, keyword, annotation=Annotated[field.annotation, *field.metadata, told])
         )
     if rest is not None:
-        place = Query() if operation.verb is Verb.GET else Body()
-        parameters.append(inspect.Parameter("rest", keyword, annotation=Annotated[rest, place]))
+        places = (Query(),) if operation.verb is Verb.GET else (WrapValidator(few_faults), Body())
+        parameters.append(inspect.Parameter("rest", keyword, annotation=Annotated[rest, *places]))
     vars(endpoint)["__signature__"] = inspect.Signature(parameters)
     return endpoint
 
