@@ -13,6 +13,7 @@ from agent_console.tui.link import LinkState
 from tests.support.fleet import AT, Fleet
 from tests.support.serving import serving
 from tests.tui_console.approval_stage import DEPLOY, STATIONS, at, desk, set_words, state_of, tell
+from tests.tui_console.audit_stage import Held, held_after
 from tests.tui_console.stage import through, until, until_on
 
 ANA, OLE, VERA = "ana@example.com", "ole@example.com", "vera@example.com"
@@ -23,6 +24,48 @@ def begun_by(story: Fleet, email: str) -> None:
     story.execute(
         "update runs set requested_by_user_id = %s where requested_by_type = 'human'", story.user_id(email)
     )
+
+
+@pytest.mark.parametrize("away", ["escape", "q", "2"])
+async def test_who_leaves_while_it_is_decided_takes_nothing_back_and_is_told(story: Fleet, away: str) -> None:
+    sides: list[Held] = []
+    async with desk(held_after(at(story), "approvals.approve", 0, sides)) as ana:
+        await ana.opens(DEPLOY)
+        await ana.arms()
+        await ana.pilot.press("y")
+        await ana.sees("Asking …")
+
+        await ana.pilot.press(away)
+        await until(lambda: not ana.app.stacked, "elsewhere")
+        sides[0].let_go.set()
+
+        await ana.sees("you approved it")
+        assert state_of(story, DEPLOY) == "approved"
+
+
+async def test_who_left_is_told_why_nothing_was_decided(story: Fleet, nobody_looks_again: None) -> None:
+    sides: list[Held] = []
+    async with desk(held_after(at(story), "approvals.approve", 0, sides)) as ana:
+        await ana.opens(DEPLOY)
+        await ana.arms()
+        await ana.pilot.press("y")
+        await ana.sees("Asking …")
+        await ana.pilot.press("escape")
+        await until(lambda: not ana.app.stacked, "elsewhere")
+        story.execute("update approvals set digest = repeat('0', 64) where state = 'pending'")
+        sides[0].let_go.set()
+
+        await ana.sees("What you read")
+        assert state_of(story, DEPLOY) == "pending"
+
+
+async def test_an_agent_without_a_name_is_called_by_its_id_on_the_way(story: Fleet) -> None:
+    async with desk(at(story)) as ana:
+        await ana.opens(DEPLOY)
+        nameless = ana.screen._listed.model_copy(update={"from_agent": None})
+        ana.screen._listed = nameless
+
+        assert ana.screen.crumb == f"{nameless.from_agent_id} → {nameless.to_agent}"
 
 
 @pytest.mark.rule("R002-76")

@@ -1,6 +1,7 @@
 """Several requests of one agent to one other, decided together: each is read, each has its own decision."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any, ClassVar
@@ -18,11 +19,11 @@ from agent_console.repository.operations.approvals import APPROVALS_APPROVE, APP
 from agent_console.tui.agent_text import agent_text, system_text
 from agent_console.tui.dialogs.approve_question import ApproveQuestion
 from agent_console.tui.dialogs.reject_form import ReasonForm
-from agent_console.tui.facts import FactSheet, Heading, Remark, SheetPart
-from agent_console.tui.link import UNSURE, NotSent
+from agent_console.tui.facts import FactSheet, Heading, Quote, Remark, SheetPart
+from agent_console.tui.link import GONE, UNSURE, NotSent
 from agent_console.tui.panes.approvals.looks import pair_text, waits
 from agent_console.tui.panes.approvals.offer import GRACE_SECONDS, NO_CONNECTION, in_grace, may_decide
-from agent_console.tui.panes.approvals.sheet import DIGEST_SHOWN, request_parts
+from agent_console.tui.panes.approvals.sheet import DIGEST_SHOWN, facts_of_one, request_parts
 from agent_console.tui.panes.pane import is_waiting
 from agent_console.tui.panes.panel_screen import PanelScreen, reading_bindings
 from agent_console.tui.panes.surroundings import Surroundings
@@ -33,7 +34,25 @@ MOST = 50
 READING, DECIDING = "reading", "deciding"
 SAID_SHOWN = 300
 NOT_KNOWN = "? not known: the connection was lost while it was decided"
+HERE, ELSEWHERE = "PgUp and PgDn show why", "look at them again"
 NOT_SENT = "- not decided: there was no connection, nothing was sent"
+
+
+@dataclass
+class Kept:
+    """Words that are laid out once for each width: an outcome above them does not change them."""
+
+    quote: Quote
+    _lines: dict[int, list[Content]] = field(default_factory=dict)
+
+    def lines(self, width: int) -> list[Content]:
+        if width not in self._lines:
+            self._lines = {width: self.quote.lines(width)}
+        return self._lines[width]
+
+
+def kept(part: SheetPart) -> SheetPart:
+    return Kept(part) if isinstance(part, Quote) else part
 
 
 class Phase(Enum):
@@ -63,6 +82,7 @@ class ApprovalBulkScreen(PanelScreen):
         self._marked = marked
         self._after = after
         self._read: dict[ApprovalId, Approval] = {}
+        self._parts: dict[ApprovalId, tuple[SheetPart, ...]] = {}
         self._outcomes: dict[ApprovalId, Content] = {}
         self._decided: set[ApprovalId] = set()
         self._told: Content = system_text("")
@@ -110,6 +130,9 @@ class ApprovalBulkScreen(PanelScreen):
         if self.phase is Phase.READING and not is_waiting(self, READING):
             self._fetch()
 
+    def on_mount(self) -> None:
+        self._show_sheet()
+
     def tick(self) -> None:
         self._show()
 
@@ -123,14 +146,21 @@ class ApprovalBulkScreen(PanelScreen):
             self._show()
 
     def _show(self) -> None:
+        if not self.is_attached:
+            return
         self._title.show(system_text(f"{len(self._marked)} × ", "bold") + pair_text(self._marked[0]))
-        self._panel.show(self._sheet())
         told = self._told + system_text("\n") if self._told.plain else self._told
         self._bar.show(told + self._words())
         menu = (self._is_open, self._panel.end_seen)
         if menu != self._menu:
             self._menu = menu
             self.refresh_bindings()
+
+    def _show_sheet(self) -> None:
+        """When all is read and when all is done: many long requests are many lines, and a line of its own tells
+        what goes on meanwhile."""
+        self._panel.show(self._sheet())
+        self._show()
 
     def _words(self) -> Content:
         done = f"{len(self._outcomes)} of {len(self._marked)} done"
@@ -142,7 +172,7 @@ class ApprovalBulkScreen(PanelScreen):
             case Phase.STOPPING:
                 return system_text(f"{done}   stopping …", "bold")
             case Phase.ENDED:
-                return system_text(f"{self._ended_words()}   Esc leads back", "bold")
+                return system_text(f"{self._ended_words(HERE)}   Esc leads back", "bold")
         if not self.around.up:
             return system_text(NO_CONNECTION, "$text-warning")
         if not self._left():
@@ -153,11 +183,11 @@ class ApprovalBulkScreen(PanelScreen):
         them, those = ("it", "it") if left == 1 else (f"these {left}", "them")
         return system_text(f"a approves {them} (it asks again)   r rejects {those}", "bold")
 
-    def _ended_words(self) -> str:
+    def _ended_words(self, where: str) -> str:
         """Refusals may stand above or below the screen: who reads only this line must not miss them."""
         others = len(self._marked) - len(self._decided)
         told = f"{len(self._decided)} of {len(self._marked)} decided"
-        return f"{told}, {others} not: PgUp and PgDn show why" if others else told
+        return f"{told}, {others} not: {where}" if others else told
 
     def _sheet(self) -> FactSheet:
         parts: list[SheetPart] = []
@@ -166,8 +196,7 @@ class ApprovalBulkScreen(PanelScreen):
             parts.append(Heading(system_text(f"{place} of {len(self._marked)}  {listed.id}  {digest}", "bold")))
             if (outcome := self._outcomes.get(listed.id)) is not None:
                 parts.append(Remark(outcome))
-            if (found := self._read.get(listed.id)) is not None:
-                parts += request_parts(found)
+            parts += self._parts.get(listed.id, ())
         return FactSheet(tuple(parts))
 
     @on(RequestPanel.EndSeen)
@@ -180,23 +209,24 @@ class ApprovalBulkScreen(PanelScreen):
             for listed in self._marked:
                 if listed.id not in self._read:
                     await self._read_one(listed.id)
-        except UNSURE:
+        except GONE:
             return
         self.phase = Phase.ASKING
         self._since = self.around.clock()
         self._panel.read_anew()
         self.set_timer(GRACE_SECONDS, self._show)
-        self._show()
+        self._show_sheet()
 
     async def _read_one(self, approval_id: ApprovalId) -> None:
         try:
             found = await self.around.link.call(APPROVALS_GET, ApprovalAsked(approval_id=approval_id))
-        except UNSURE:
+        except GONE:
             raise
         except ConsoleError as error:
             self._outcomes[approval_id] = agent_text(f"✗ {error}", "$text-error", limit=SAID_SHOWN)
             return
         self._read[approval_id] = found
+        self._parts[approval_id] = (*facts_of_one(found), *map(kept, request_parts(found)))
         if not waits(found):
             self._outcomes[approval_id] = system_text(f"- {found.state.value} already", "$foreground-muted")
         elif found.begun_by_user_id is not None and found.begun_by_user_id == self._me:
@@ -223,7 +253,7 @@ class ApprovalBulkScreen(PanelScreen):
         question = system_text(f"Approve {len(wanted)} × ") + pair_text(wanted[0])
         question += system_text("?   y approves, anything else doesn't.", "bold")
         if await self._ask(ApproveQuestion(question, self.around.clock, GRACE_SECONDS)) is True:
-            await self._decide([(one.id, Approving(approval_id=one.id, digest_seen=one.digest)) for one in wanted])
+            self._begin([(one.id, Approving(approval_id=one.id, digest_seen=one.digest)) for one in wanted])
 
     def action_reject(self) -> None:
         if self._may_begin():
@@ -234,7 +264,7 @@ class ApprovalBulkScreen(PanelScreen):
         about = system_text(f"Reject {len(wanted)} × ", "bold") + pair_text(wanted[0])
         said = await self._ask(ReasonForm(wanted[0], about, self.around.link))
         if isinstance(said, Rejecting):
-            await self._decide(
+            self._begin(
                 [
                     (one.id, Rejecting(approval_id=one.id, digest_seen=one.digest, reason=said.reason))
                     for one in wanted
@@ -249,9 +279,14 @@ class ApprovalBulkScreen(PanelScreen):
             self._dialog = None
         return answer
 
+    def _begin(self, decisions: list[tuple[ApprovalId, Approving | Rejecting]]) -> None:
+        """Whoever goes elsewhere meanwhile takes nothing back: it goes on to its end, and is told there."""
+        self.phase = Phase.DOING
+        self.app.run_worker(self._decide(decisions), group=DECIDING)
+
     async def _decide(self, decisions: list[tuple[ApprovalId, Approving | Rejecting]]) -> None:
         """One after the other, each with the digest of what was read; a refusal of one is no refusal of all."""
-        self.phase = Phase.DOING
+        app = self.app
         for approval_id, asked in decisions:
             self._show()
             try:
@@ -269,7 +304,13 @@ class ApprovalBulkScreen(PanelScreen):
             if self.phase is Phase.STOPPING:
                 break
         self.phase = Phase.ENDED
-        self._show()
+        if self.is_attached:
+            self._show_sheet()
+        if self not in app.screen_stack:
+            self._after(True)
+            words = pair_text(self._marked[0]) + system_text(f": {self._ended_words(ELSEWHERE)}")
+            everything = len(self._decided) == len(self._marked)
+            app.notify(words.plain, severity="information" if everything else "warning", markup=False)
 
     async def _call(self, asked: Approving | Rejecting) -> Approval:
         if isinstance(asked, Approving):

@@ -74,7 +74,8 @@ class ApprovalReading(PanelScreen):
 
     @property
     def crumb(self) -> str:
-        return f"{self._listed.from_agent} → {self._listed.to_agent}"
+        listed = self._listed
+        return f"{listed.from_agent or listed.from_agent_id} → {listed.to_agent or listed.to_agent_id}"
 
     @property
     def about(self) -> str:

@@ -29,6 +29,7 @@ from agent_console.tui.wanted import ScreenWanted
 DECIDING = "deciding"
 SAID_SHOWN = 300
 NOT_KNOWN = "Whether your decision arrived is not known; it is looked up as soon as the connection is back."
+NOT_KNOWN_ELSEWHERE = "Whether your decision arrived is not known: look at it again."
 NOT_SENT = "Your decision was not sent: there is no connection right now."
 NOT_ARRIVED = "Your decision did not arrive: as of now it still waits."
 CHANGED = "It has changed under your eyes. Read it again."
@@ -130,13 +131,26 @@ class ApprovalScreen(ApprovalReading):
             return
         self._asking = True
         self.show()
+        # Whoever leaves the request meanwhile does not take the decision back.
+        self.app.run_worker(self._decide(approval), group=DECIDING)
+
+    async def _decide(self, approval: Approval) -> None:
+        app, about = self.app, pair_text(approval)
         asked = Approving(approval_id=approval.id, digest_seen=approval.digest)
+        refusal: ConsoleError | None = None
         try:
             decided = await self.around.link.call(APPROVALS_APPROVE, asked)
         except ConsoleError as error:
-            self._refused(error)
+            refusal = error
+            if self.is_attached:
+                self._refused(error)
         else:
-            self._decided(decided)
+            if self.is_attached:
+                self._decided(decided)
+        if self not in app.screen_stack:
+            words = "you approved it." if refusal is None else refusal_words(refusal, NOT_KNOWN_ELSEWHERE)
+            said = about + agent_text(f": {words}", limit=SAID_SHOWN)
+            app.notify(said.plain, severity="information" if refusal is None else "warning", markup=False)
 
     def action_reject(self) -> None:
         if (approval := self._decidable(REJECT)) is not None:
@@ -162,8 +176,7 @@ class ApprovalScreen(ApprovalReading):
         self._asking = False
         self._was_refused = True
         self._unsure = is_unsure(error)
-        words = NOT_KNOWN if self._unsure else NOT_SENT if isinstance(error, NotSent) else str(error)
-        self._told = agent_text(words, "$text-error", limit=SAID_SHOWN)
+        self._told = agent_text(refusal_words(error, NOT_KNOWN), "$text-error", limit=SAID_SHOWN)
         self.look_again()
 
     def action_draft(self) -> None:
@@ -171,6 +184,12 @@ class ApprovalScreen(ApprovalReading):
         listed = self._listed
         editor = route_editor(self.around, listed.from_agent_id, listed.to_agent_id, RoutePolicy.ALLOWED)
         self.post_message(ScreenWanted(editor))
+
+
+def refusal_words(error: ConsoleError, not_known: str) -> str:
+    if is_unsure(error):
+        return not_known
+    return NOT_SENT if isinstance(error, NotSent) else str(error)
 
 
 def _reads_differently(before: Approval, found: Approval) -> bool:

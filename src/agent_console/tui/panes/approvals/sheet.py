@@ -31,11 +31,23 @@ def _facts(approval: Approval) -> tuple[SheetPart, ...]:
         Fact("from", _named(approval.from_agent, approval.from_agent_id)),
         Fact("to", _named(approval.to_agent, approval.to_agent_id)),
         Fact("route", system_text(f"asks for a person, policy version {approval.route_version}")),
+        *_way(approval),
+        Fact("trace", system_text(str(approval.trace_id))),
+        Fact("asked", system_text(f"{shown_time(approval.created_at)[:19]}Z   ") + _digest(approval)),
+    )
+
+
+def facts_of_one(approval: Approval) -> tuple[SheetPart, ...]:
+    """In what requests of one agent to one other still differ, besides what they ask."""
+    expires = system_text(f"{shown_time(approval.expires_at)[:19]}Z")
+    return (*_way(approval), Fact("expires", expires))
+
+
+def _way(approval: Approval) -> tuple[SheetPart, ...]:
+    return (
         Fact("hop", hop_text(approval, " of ") + path_text(approval).pad_left(3)),
         Fact("thread", agent_text(approval.thread or str(approval.thread_id), limit=TITLE_SHOWN)),
         Fact("begun by", _begun_by(approval)),
-        Fact("trace", system_text(str(approval.trace_id))),
-        Fact("asked", system_text(f"{shown_time(approval.created_at)[:19]}Z   ") + _digest(approval)),
     )
 
 
