@@ -1,10 +1,13 @@
 """Filtering a list by typing, going to a word in it, and turning it round."""
 
+import pytest
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agent_console.domain.ids import JobId
+from agent_console.repository.operations import AGENTS_LIST
+from agent_console.tui import known_values
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.link import Opening
 from agent_console.tui.widgets.filter_line import FilterLine
@@ -21,6 +24,7 @@ from tests.tui_console.stage import (
     shown_text,
     until,
 )
+from tests.tui_console.test_refused_lists import Warden
 
 
 def line_of(app: ConsoleApp) -> FilterLine:
@@ -86,6 +90,34 @@ async def test_agents_and_types_are_offered_as_they_are_there(fleet: Fleet) -> N
         await press(pilot, "escape", "slash")
 
         assert app.screen.query_one(Input).value == "", "what was left was not applied"
+
+
+async def test_what_is_offered_is_asked_for_each_time_and_again_after_a_failure(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warden = Warden(directly(fleet.working))
+    app = console(warden, start="jobs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await press(pilot, "slash")
+        await typed(pilot, "agent:at")
+        await until(lambda: line_of(app).offered == ("atlas",), "the agents are offered")
+        await press(pilot, "escape")
+
+        fleet.execute("update agents set name = 'atoll' where name = 'ember'")
+        await press(pilot, "slash")
+        await typed(pilot, "agent:at")
+        await until(lambda: line_of(app).offered == ("atlas", "atoll"), "those of now")
+        await press(pilot, "escape")
+
+        warden.refused.add(AGENTS_LIST.name)
+        monkeypatch.setattr(known_values, "PAGE_LIMIT_MAX", 2)
+        await press(pilot, "slash")
+        await typed(pilot, "agent:")
+        await until(lambda: bool(app._notifications), "why there are none")
+        warden.refused.clear()
+        await typed(pilot, "a")
+        await until(lambda: "Only the first 2 are offered." in shown_text(app), "how many")
 
 
 async def test_lines_typed_before_come_back_with_up(fleet: Fleet) -> None:

@@ -213,6 +213,7 @@ class NarrowedPane(Pane):
         try:
             values = await known_values(self.around.link, asked.known)
         except ConsoleError as error:
+            self._typing_line.forget(asked.known)
             self.post_message(Refused(error))
             return
         self._typing_line.know(asked.known, values)

@@ -1,6 +1,6 @@
 """The line at the foot of a list to type a filter or a word into, with what may follow offered above it."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -18,6 +18,17 @@ from agent_console.tui.widgets.pasted_line import PastedLine
 
 OFFERED_AT_MOST = 12
 GAP = 2
+
+
+@dataclass(frozen=True)
+class KnownValues:
+    """What there is to filter by; not `complete` when there was more than anybody would look through."""
+
+    values: tuple[str, ...]
+    complete: bool = True
+
+
+NOTHING_KNOWN = KnownValues(())
 
 
 class FilterLine(Vertical):
@@ -65,7 +76,7 @@ class FilterLine(Vertical):
         self._filterable: Filterable | None = None
         # Filters and words to go to are not each other's history.
         self._typed_before = {True: TypedBefore(), False: TypedBefore()}
-        self._known: dict[Known, tuple[str, ...]] = {}
+        self._known: dict[Known, KnownValues] = {}
         self._offer: Offer | None = None
         self._completing: Completing | None = None
         self._offered = Static(system_text(""), classes="offered")
@@ -86,6 +97,9 @@ class FilterLine(Vertical):
     def open(self, question: str, text: str, filterable: Filterable | None) -> None:
         self._filterable = filterable
         self._pasted = None
+        # What there was the last time may be gone, and what came since is wanted too.
+        self._known.clear()
+        self._completing = None
         # In a filter blanks part what has to match; a word to go to is what was copied, so far as it is a line.
         self._input.joins = filterable is not None
         self._before.back = 0
@@ -96,10 +110,14 @@ class FilterLine(Vertical):
         self.screen.set_focus(self._input)
         self._show_offer()
 
-    def know(self, known: Known, values: Sequence[str]) -> None:
+    def know(self, known: Known, values: KnownValues) -> None:
         """What there is, as the other side told it."""
-        self._known[known] = tuple(values)
+        self._known[known] = values
         self._show_offer()
+
+    def forget(self, known: Known) -> None:
+        """Nobody told it; it is asked for again with the next letter."""
+        self._known.pop(known, None)
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -109,7 +127,7 @@ class FilterLine(Vertical):
         offer = self._offer
         values = offer.values
         if offer.of is not None and not values:
-            values = tuple(map(quoted, self._known.get(offer.of.known, ())))
+            values = tuple(map(quoted, self._known.get(offer.of.known, NOTHING_KNOWN).values))
         begun = offer.typed.lower().lstrip('"')
         fitting = (value for value in values if value.lower().lstrip('"').startswith(begun))
         return tuple(value for value in fitting if value != offer.typed)[:OFFERED_AT_MOST]
@@ -152,7 +170,7 @@ class FilterLine(Vertical):
         self._offer = self._filterable.offer(self._input.value, self._input.cursor_position)
         asked = self._offer.of
         if asked is not None and asked.known not in (Known.NOWHERE, Known.LISTED, *self._known):
-            self._known[asked.known] = ()
+            self._known[asked.known] = NOTHING_KNOWN
             self.post_message(self.Asked(asked.known))
         self._offered.update(self._remark or self._offer_words())
 
@@ -161,10 +179,17 @@ class FilterLine(Vertical):
         if not offered:
             qualifier = None if self._offer is None else self._offer.of
             words = "Enter filters, Esc leaves" if qualifier is None else qualifier.words
-            return agent_text(words, "$foreground-muted")
+            return agent_text(words, "$foreground-muted") + self._only_so_many()
         first = agent_text(offered[0], "bold", limit=60).pad_right(GAP)
         others = (agent_text(value, "$foreground-muted", limit=60).pad_right(GAP) for value in offered[1:])
-        return system_text("Tab", "$foreground-muted").pad_right(1) + system_text("").join([first, *others])
+        shown = system_text("").join([first, *others]) + self._only_so_many()
+        return system_text("Tab", "$foreground-muted").pad_right(1) + shown
+
+    def _only_so_many(self) -> Content:
+        qualifier = None if self._offer is None else self._offer.of
+        known = NOTHING_KNOWN if qualifier is None else self._known.get(qualifier.known, NOTHING_KNOWN)
+        words = "" if known.complete else f"  Only the first {len(known.values):,} are offered."
+        return system_text(words, "$foreground-muted")
 
     def action_complete(self) -> None:
         """The first that fits, and with every further Tab the next of them."""
@@ -182,6 +207,7 @@ class FilterLine(Vertical):
 
     def action_earlier(self, steps: int) -> None:
         """What was typed before, the latest first; below it is what was being typed."""
+        self._completing = None
         self._set(self._before.go(steps, self._input.value))
         self._show_offer()
 
