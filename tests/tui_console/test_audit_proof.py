@@ -1,6 +1,8 @@
 """Proving the trail and taking it away, from the console: watched, stopped, and honest about the end."""
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,13 @@ from agent_console.tui.dialogs import proof_dialog, trail_export
 from agent_console.tui.dialogs.proof_dialog import ProofDialog
 from agent_console.tui.dialogs.trail_export import TrailExport
 from agent_console.tui.link import Opening
-from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, unused_name
+from agent_console.tui.new_file import FOLDER_SET_BY, NewFile, to_its_end, unused_name
 from agent_console.tui.panes.audit.live import CHAIN
 from agent_console.tui.panes.pane import is_waiting
 from tests.support.fleet import Fleet
 from tests.support.trail import act, seal
 from tests.tui_console.audit_stage import Held, audit_of, fill, held_after, seal_and_tell
-from tests.tui_console.stage import console, directly, loaded, shown_text, until, until_on
+from tests.tui_console.stage import PATIENCE, console, directly, loaded, shown_text, until, until_on
 
 TAMPER = """
     set session_replication_role = replica;
@@ -201,3 +203,32 @@ def test_a_name_that_somebody_took_meanwhile_is_not_written_over(tmp_path: Path)
 
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("audit.csv", "theirs")]
     assert unused_name(tmp_path, "audit", "csv").name == "audit-2.csv"
+
+
+def test_no_empty_file_stays_where_what_was_written_is_gone(tmp_path: Path) -> None:
+    file = NewFile.begin(unused_name(tmp_path, "audit", "csv"))
+    file.write("ours")
+    (tmp_path / "audit.csv.part").unlink()
+
+    with pytest.raises(FileNotFoundError):
+        file.keep()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_who_leaves_while_a_file_is_begun_leaves_no_part_of_it(tmp_path: Path) -> None:
+    path, may_go_on = unused_name(tmp_path, "audit", "csv"), threading.Event()
+
+    def begin() -> NewFile:
+        assert may_go_on.wait(PATIENCE)
+        return NewFile.begin(path)
+
+    beginning = asyncio.create_task(to_its_end(begin, undo=NewFile.drop))
+    await asyncio.sleep(0)
+    beginning.cancel()
+    await asyncio.sleep(0)
+    may_go_on.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await beginning
+    assert names_in(tmp_path) == []

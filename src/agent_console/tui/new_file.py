@@ -1,10 +1,14 @@
 """A file that was not there before: readable by its owner alone, and never half there by its own name."""
 
+import asyncio
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+Result = TypeVar("Result")
 
 PART = ".part"
 FOLDER_SET_BY = "AGENT_CONSOLE_EXPORTS"
@@ -59,7 +63,11 @@ class NewFile:
         os.fsync(self._out.fileno())
         self._out.close()
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        self._part.replace(self.path)
+        try:
+            self._part.replace(self.path)
+        except OSError:
+            self.path.unlink(missing_ok=True)
+            raise
 
     def drop(self) -> None:
         # What can't be written out any more is dropped all the same.
@@ -67,3 +75,17 @@ class NewFile:
             self._out.close()
         with suppress(FileNotFoundError):
             self._part.unlink()
+
+
+async def to_its_end(
+    step: Callable[..., Result], *given: object, undo: Callable[[Result], None] | None = None
+) -> Result:
+    """Off the event loop. A thread can't be stopped: who is cancelled meanwhile waits for it, and undoes it."""
+    working = asyncio.ensure_future(asyncio.to_thread(step, *given))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait({working})
+        if undo is not None and working.exception() is None:
+            undo(working.result())
+        raise

@@ -16,7 +16,7 @@ from agent_console.domain.audit_export import ExportForm
 from agent_console.domain.errors import ConsoleError
 from agent_console.tui.agent_text import agent_block, agent_text, system_text
 from agent_console.tui.dialogs.dialog import Dialog
-from agent_console.tui.new_file import NewFile, exports_folder, folder_words, unused_name
+from agent_console.tui.new_file import NewFile, exports_folder, folder_words, to_its_end, unused_name
 
 FORMS = {
     ExportForm.JSONL: "Lines of JSON, everything as it is",
@@ -96,7 +96,7 @@ class FileExport(Dialog[None]):
     async def _write(self, form: ExportForm) -> None:
         try:
             path = await asyncio.to_thread(unused_name, self._folder, self._stem, form.value)
-            file = await asyncio.to_thread(NewFile.begin, path)
+            file = await to_its_end(NewFile.begin, path, undo=NewFile.drop)
         except OSError as error:
             self._fail(f"{self._folder} can't be written to: {error.strerror or error}.")
             return
@@ -113,12 +113,12 @@ class FileExport(Dialog[None]):
 
     async def _fill(self, file: NewFile, form: ExportForm) -> None:
         async for text in self.parts(form):
-            await asyncio.to_thread(file.write, text)
+            await to_its_end(file.write, text)
             if self.phase is not Phase.WRITING:
                 self._go(Phase.STOPPED)
                 return
             self._show()
-        await asyncio.to_thread(file.keep)
+        await to_its_end(file.keep)
         self.path = file.path
         self._go(Phase.DONE)
 
