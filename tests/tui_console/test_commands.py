@@ -64,6 +64,13 @@ def test_a_line_is_the_longest_command_it_begins_with() -> None:
 LINES = ("jobs", " Jobs  cancel job_1", "ag", "theme light")
 
 
+def test_what_follows_a_command_is_kept_as_it_was_typed() -> None:
+    known = (*KNOWN, Command("filter", "Only some", Does.FILTER, argument="FILTER"))
+
+    assert command_in(known, '  filter   "a  b" status:failed ')[1] == '"a  b" status:failed'
+    assert command_in(known, "jobs   cancel  job_1")[1] == "job_1"
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -147,6 +154,25 @@ async def test_panes_filters_and_looks_by_name(opening: Opening) -> None:
         )
         app.show_theme("dark")
         assert not any(isinstance(line_filter, Monochrome) for line_filter in app.get_line_filters())
+
+
+async def test_earlier_lines_begin_with_the_latest_each_time_and_end_a_completion(fleet: Fleet) -> None:
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        for line in ("theme dark", "theme light"):
+            await pilot.press("colon")
+            await typed(pilot, line)
+            await pilot.press("enter")
+            await until(lambda: len(app.screen_stack) == 1, "done")
+
+        await pilot.press("colon", "up", "escape")
+        await until(lambda: len(app.screen_stack) == 1, "left")
+        await pilot.press("colon", "up")
+        assert app.screen.query_one(Input).value == "theme light"
+
+        await pilot.press("ctrl+u", "j", "tab", "up", "tab")
+        assert app.screen.query_one(Input).value == "theme light", "what was being completed is gone"
 
 
 async def test_an_unknown_command_stays_with_its_nearest_name(fleet: Fleet) -> None:

@@ -152,13 +152,15 @@ class UnknownCommand(ValueError):
 
 
 def command_in(commands: Iterable[Command], line: str) -> tuple[Command, str]:
-    """The command of a line and what follows it; a beginning is enough where only one command begins so."""
+    """The command of a line and what follows it, as it was typed; a beginning is enough where only one command
+    begins so."""
     known = tuple(commands)
     words = " ".join(line.split())
     exact = [command for command in known if _begins(command, words.lower())]
     if exact:
         command = max(exact, key=lambda command: len(command.name))
-        return command, words[len(command.name) :].strip()
+        parted = line.split(maxsplit=len(command.name.split()))
+        return command, "".join(parted[len(command.name.split()) :]).strip()
     begun = [command for command in known if command.name.startswith(words.lower())]
     if words and len(begun) == 1:
         return begun[0], ""

@@ -42,6 +42,7 @@ class CommandScreen(ModalScreen[str | None]):
         super().__init__()
         self._commands = tuple(commands)
         self._before = before
+        before.back = 0
         self._completing: Completing | None = None
         self._offered = Static(system_text(""), classes="offered")
         self._input = StillInput(text, compact=True, max_length=LINE_MOST)
@@ -105,6 +106,7 @@ class CommandScreen(ModalScreen[str | None]):
             self._show_offered()
 
     def action_earlier(self, steps: int) -> None:
+        self._completing = None
         self._set(self._before.go(steps, self._input.value))
         self._show_offered()
 
