@@ -330,3 +330,16 @@ def test_a_key_that_others_can_read_or_that_is_none_is_refused(tmp_path: Path) -
         with pytest.raises(ConfigError) as refused:
             server_keys({KEY_VARIABLE: word})
         assert word not in str(refused.value)
+
+
+
+def test_a_key_that_systemd_hands_over_is_read_although_its_mode_shows_a_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ensure_key_file(tmp_path / "server.key")
+    path.chmod(0o440)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+
+    keys = server_keys({KEY_FILE_VARIABLE: str(path)}).keys
+
+    assert len(keys) == 1

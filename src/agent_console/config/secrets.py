@@ -12,9 +12,9 @@ from pydantic import SecretStr
 
 from agent_console.config.settings import SecretFile, SecretKeyring, SecretSource, SecretVariable
 from agent_console.domain.errors import ConfigError
+from agent_console.private_files import open_to_others
 
 MOST_BYTES = 64 * 1024
-OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def read_secret(source: SecretSource, what: str) -> SecretStr:
@@ -63,22 +63,13 @@ def _private_text(path: Path, what: str) -> str:
                 hint="Write the secret into a file of its own.",
                 details={"file": str(path)},
             )
-        if mode & _open_to_others(path):
+        if open_to_others(path, mode):
             raise ConfigError(
                 f"{what} is refused: others can read or change {path} (mode {stat.S_IMODE(mode):04o}).",
                 hint=f"Run: chmod 600 {path}",
                 details={"file": str(path)},
             )
         return file.read(MOST_BYTES).decode()
-
-
-def _open_to_others(path: Path) -> int:
-    """The bits of a mode that give a secret away. systemd lets the user of a service read its credentials by an
-    ACL, which the mode shows as a group that may read."""
-    folder = os.environ.get("CREDENTIALS_DIRECTORY")
-    if folder and path.resolve().parent == Path(folder).resolve():
-        return OPEN_TO_OTHERS & ~stat.S_IRGRP
-    return OPEN_TO_OTHERS
 
 
 def _from_variable(name: str, what: str) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import secrets
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from agent_console.domain.errors import ConfigError, Conflict, Invalid
 from agent_console.domain.ids import ConnectorId, TeamId
+from agent_console.private_files import open_to_others
 
 KEY_VARIABLE = "AGENT_CONSOLE_SERVER_KEY"
 KEY_FILE_VARIABLE = "AGENT_CONSOLE_SERVER_KEY_FILE"
@@ -139,7 +139,7 @@ def server_keys(environment: Mapping[str, str] = os.environ) -> ServerKeys:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if open_to_others(path, path.stat().st_mode):
             raise ConfigError(f"Others can read the key file {path}.", hint=f"Run: chmod 600 {path}")
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
