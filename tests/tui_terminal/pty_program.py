@@ -18,6 +18,9 @@ from agent_console.domain.errors import CannotConnect
 from agent_console.tui.terminal.restore import run_restoring
 from agent_console.tui.terminal.terminal_app import TerminalApp
 
+TITLE = "\x1b]0;owned\a"
+"""What somebody might put into words that an error carries."""
+
 
 class Program(TerminalApp[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -35,7 +38,7 @@ class Program(TerminalApp[None]):
 
     def action_crash(self) -> None:
         dsn = "postgresql://console:hunter2@db/fleet"
-        raise RuntimeError(f"cannot reach {dsn}")
+        raise RuntimeError(f"cannot reach {dsn} {TITLE}")
 
     def action_crash_in_worker(self) -> None:
         async def fail() -> None:
@@ -45,7 +48,7 @@ class Program(TerminalApp[None]):
         self.run_worker(fail())
 
     def action_known_error(self) -> None:
-        raise CannotConnect("Nobody answers.", hint="Check the address.")
+        raise CannotConnect("Nobody answers.", hint=f"Check the address. {TITLE}")
 
     def action_stick(self) -> None:
         self.query_one(Static).update("STUCK")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.tui_terminal.real_terminal import RealTerminal
 
+SET_TITLE = "\x1b]0;"
 MODES = {"1049", "1000", "1003", "1006", "1015", "1016", "1004", "2004"}
 
 
@@ -108,6 +109,7 @@ def test_a_crash_is_told_without_a_single_value(program: RealTerminal, key: str,
     assert "RuntimeError" in text
     assert "in action_crash" in text or "in fail" in text
     assert "hunter2" not in text + program.received
+    assert SET_TITLE not in text + program.received
     assert "Traceback" not in program.received
 
 
@@ -116,6 +118,7 @@ def test_a_known_error_is_told_as_a_sentence(program: RealTerminal) -> None:
 
     assert program.end() == 3
     assert "Nobody answers. Check the address." in program.received
+    assert SET_TITLE not in program.received
     assert_as_found(program)
 
 
@@ -154,6 +157,8 @@ def test_a_report_that_cannot_be_kept_is_told_instead(tmp_path: Path) -> None:
     assert "could not be kept" in terminal.received
     assert "in action_crash" in terminal.received
     assert "hunter2" not in terminal.received
+    assert SET_TITLE not in terminal.received
+    assert "\\x1b]0;owned" in terminal.received
     terminal.close()
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from textual.worker import WorkerFailed
 
+from agent_console.domain.safe_text import safe_block
+
 _SECRETS = (
     re.compile(r"(?P<kept>://[^:/@\s]*:)[^@\s]+(?=@)"),
     re.compile(
@@ -25,14 +27,16 @@ def cause_of(error: BaseException) -> BaseException:
 
 
 def crash_report(error: BaseException, notes: list[str]) -> str:
-    """The traceback without local variables, and without what looks like a secret in its messages."""
+    """The traceback without local variables, and without what looks like a secret in its messages. Somebody will
+    read it in a terminal, where words of others that are in it must do nothing."""
     told = traceback.TracebackException.from_exception(error, capture_locals=False)
-    return without_secrets(
+    report = without_secrets(
         f"agent-console {version('agent-console')}, textual {version('textual')}, "
         f"Python {sys.version.split()[0]}, {platform.platform()}\n"
         f"{datetime.now(UTC).isoformat(timespec='seconds')}\n\n"
         f"{''.join(told.format())}" + "".join(f"\n{note}" for note in notes)
     )
+    return "\n".join(safe_block(report))
 
 
 def without_secrets(text: str) -> str:

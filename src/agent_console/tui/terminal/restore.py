@@ -16,6 +16,7 @@ from typing import TypeAlias
 from textual.app import ReturnType
 
 from agent_console.domain.errors import ConsoleError
+from agent_console.domain.safe_text import safe_block
 from agent_console.tui.terminal import calling, skeleton
 from agent_console.tui.terminal.crash_report import cause_of, crash_report, keep_crash_report, without_secrets
 from agent_console.tui.terminal.signal_watch import ending_on_signals
@@ -109,6 +110,7 @@ def _tell(error: BaseException, notes: list[str], state_folder: Path) -> int:
     except OSError as refused:
         report = f"The report could not be kept ({refused.strerror}):\n{crash_report(error, notes)}"
     with suppress(OSError):
-        sys.stderr.write(f"{without_secrets(sentence)}\n{report}\n")
+        # An error may carry words of others, and they would be written to a terminal.
+        sys.stderr.write("\n".join(safe_block(f"{without_secrets(sentence)}\n{report}\n")))
         sys.stderr.flush()
     return error.exit_code if isinstance(error, ConsoleError) else CRASHED
