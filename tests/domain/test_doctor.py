@@ -155,6 +155,7 @@ fault("size", Verdict.WARNING, "80x24", with_terminal(height=22))
 fault("letters", Verdict.WARNING, "LANG=C.UTF-8", with_terminal(encoding="ANSI_X3.4-1968"))
 fault("line", Verdict.WARNING, "ssh -C", with_terminal(over_ssh=True))
 fault("clipboard", Verdict.UNKNOWN, "allow-passthrough", with_terminal(within="tmux"))
+fault("focus", Verdict.UNKNOWN, "focus-events", with_terminal(within="tmux"))
 fault("Python", Verdict.WRONG, "3.11", LOCAL.model_copy(update={"python": "3.10.2"}))
 fault(
     "textual",

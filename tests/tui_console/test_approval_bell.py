@@ -6,6 +6,7 @@ import pytest
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.events import AppBlur, AppFocus
 
+from agent_console.tui import waiting_count
 from agent_console.tui.waiting_count import Doorbell, WaitingCount
 from agent_console.tui.widgets.header import HeaderFacts, header_line
 from tests.support.fleet import AT, Fleet
@@ -51,6 +52,48 @@ def test_the_bell_rings_for_news_and_at_most_once_a_second() -> None:
 
     assert (at_the_start, fewer, another) == (False, False, True)
     assert rings == [True, False, True]
+
+
+def test_what_only_comes_up_among_the_first_is_no_news() -> None:
+    bell = Doorbell(SteppingClock(AT))
+
+    bell.is_news(["b", "c"], more=True)
+    came_up, made = bell.is_news(["a", "b"], more=True), bell.is_news(["b", "d"], more=True)
+    last_of_them = bell.is_news(["aa", "b"])
+    late_from_elsewhere = bell.is_news(["aa", "ab"])
+
+    assert (came_up, made, last_of_them, late_from_elsewhere) == (False, True, False, True)
+
+
+async def test_a_terminal_that_says_nothing_of_its_focus_rings_for_who_has_pressed_no_key(
+    story: Fleet, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(at(story)) as ana:
+        await press(ana.pilot, "3")
+        monkeypatch.setattr(waiting_count, "AWAY_SECONDS", 0.0)
+
+        ask_again(story, STATIONS, 1)
+        tell(story)
+        await until(lambda: "◆ 3 approvals" in header_text(ana.app), "one more")
+        assert written.count(BELL) == 1
+        assert any("]2;(3)" in data for data in written)
+
+        await ana.pilot.press("2")
+        assert "\x1b[23;2t" in written, "the title that was there before"
+
+
+async def test_the_title_counts_what_somebody_else_has_decided(story: Fleet, written: list[str]) -> None:
+    async with desk(at(story)) as ana:
+        ana.app.post_message(AppBlur())
+        await until(lambda: not ana.app.app_focus, "nobody looks")
+        ask_again(story, STATIONS, 1)
+        tell(story)
+        await until(lambda: any("]2;(3)" in data for data in written), "three")
+
+        story.execute("delete from approvals where id = (select max(id::text)::uuid from approvals)")
+        tell(story)
+
+        await until(lambda: any("]2;(2)" in data for data in written), "two")
 
 
 async def test_who_looks_elsewhere_is_called_and_the_title_is_given_back(story: Fleet, written: list[str]) -> None:

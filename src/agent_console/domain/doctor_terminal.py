@@ -23,6 +23,9 @@ def terminal_findings(terminal: TerminalFacts) -> Iterator[Finding]:
     yield not_known(PART, "clipboard", "a terminal doesn't say whether it takes OSC 52", _clipboard(terminal))
     if terminal.within:
         yield judged(PART, "inside", terminal.within)
+    if terminal.within == "tmux":
+        advice = "For a bell as soon as you look elsewhere, not a minute later: set -g focus-events on"
+        yield not_known(PART, "focus", "tmux tells nobody where you look unless it is asked to", advice)
     if terminal.over_ssh:
         yield _line(terminal)
 

@@ -168,6 +168,14 @@ class ConsoleApp(Going):
     def _noticed(self) -> None:
         self._header.noticed()
 
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.AppFocus | events.AppBlur):
+            self._presence.tells_focus = True
+        elif isinstance(event, events.Key):
+            self._presence.pressed()
+            self._header.noticed()
+        await super().on_event(event)
+
     def action_toggle_bell(self) -> None:
         """For this session; the profile says how it begins."""
         doorbell = self._header.doorbell

@@ -12,7 +12,7 @@ from agent_console.domain.errors import ConsoleError
 from agent_console.tui.far_clock import FarClock
 from agent_console.tui.link import GONE, Clock, Link, LinkState
 from agent_console.tui.terminal import calling
-from agent_console.tui.waiting_count import COUNTED, Doorbell, WaitingCount
+from agent_console.tui.waiting_count import COUNTED, Doorbell, Presence, WaitingCount
 from agent_console.tui.widgets.header import HeaderBar, HeaderFacts
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ POOL, WAITING, WHO = "pool", "waiting", "who"
 class HeaderWatch:
     """What is shown in the header of every screen, and what of it has to be asked for again."""
 
-    def __init__(self, app: App[Any], link: Link, clock: Clock, doorbell: Doorbell) -> None:
+    def __init__(self, app: App[Any], link: Link, clock: Clock, doorbell: Doorbell, presence: Presence) -> None:
         self._app = app
+        self._presence = presence
         self._link = link
         self._clock = clock
         self.doorbell = doorbell
@@ -92,14 +93,24 @@ class HeaderWatch:
         self._count(await self._link.call(APPROVALS_LIST, ApprovalQuery(limit=COUNTED)))
 
     def _count(self, page: "Page[ApprovalListed]") -> None:
-        waiting = WaitingCount(len(page.items), page.next is not None)
+        waiting, before = WaitingCount(len(page.items), page.next is not None), self.facts.waiting
         self.facts = replace(self.facts, waiting=waiting)
         self.show()
-        is_news = self.doorbell.is_news(str(approval.id) for approval in page.items)
-        if is_news and not self._app.app_focus and not self.doorbell.silent:
-            calling.set_title(self._app, f"({waiting}) agent-console: {waiting.words} to decide")
+        is_news = self.doorbell.is_news((str(approval.id) for approval in page.items), more=waiting.more)
+        looks = self._presence.looks(focused=self._app.app_focus)
+        if is_news and not looks and not self.doorbell.silent:
+            self._call(waiting)
             if self.doorbell.may_ring():
                 calling.ring(self._app)
+        elif waiting != before and calling.has_title():
+            # Somebody else has decided.
+            self._call(waiting)
+
+    def _call(self, waiting: WaitingCount) -> None:
+        if waiting.count or waiting.more:
+            calling.set_title(self._app, f"({waiting}) agent-console: {waiting.words} to decide")
+        else:
+            self.noticed()
 
     def noticed(self) -> None:
         """Somebody looks at the terminal again: there is nobody left to call."""

@@ -21,7 +21,7 @@ from agent_console.tui.commanding import COMMANDING, DOING, Commanding
 from agent_console.tui.header_watch import POOL, WAITING, WHO, HeaderWatch
 from agent_console.tui.link import LATE_SECONDS, Clock, Link, LinkStatus, Opening
 from agent_console.tui.setup import Setup
-from agent_console.tui.waiting_count import Doorbell
+from agent_console.tui.waiting_count import Doorbell, Presence
 from agent_console.tui.wanted import ScreenWanted
 from agent_console.tui.ways_back import WaysBack
 from agent_console.tui.widgets.header import HeaderFacts
@@ -69,6 +69,7 @@ class Switching(Commanding):
         super().__init__()
         self._clock = clock
         self._doorbell_silent = not bell
+        self._presence = Presence()
         self._setup: Setup | None = None
         self._before: Setup | None = None
         """Where one came from, until the new place has answered."""
@@ -89,7 +90,8 @@ class Switching(Commanding):
     def _begin_anew(self) -> None:
         """A link that leads nowhere yet, and a header that knows nothing."""
         self.link = self._new_link()
-        self._header = HeaderWatch(self, self.link, self._clock, Doorbell(self._clock, self._doorbell_silent))
+        doorbell = Doorbell(self._clock, self._doorbell_silent)
+        self._header = HeaderWatch(self, self.link, self._clock, doorbell, self._presence)
 
     def _be_at(self, setup: Setup) -> None:
         self._setup = setup

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from time import monotonic
 
 COUNTED = 100
 """So many are asked for; more are told as more."""
 BELL_SECONDS = 1.0
+AWAY_SECONDS = 60.0
+"""Who has pressed no key for so long is taken to look elsewhere where the terminal says nothing of its focus."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +30,38 @@ class WaitingCount:
 
 
 @dataclass
+class Presence:
+    """Whether somebody looks at the terminal. Not every one tells: within tmux it has to be switched on."""
+
+    tells_focus: bool = False
+    _pressed_at: float = field(default_factory=monotonic, init=False)
+
+    def pressed(self) -> None:
+        self._pressed_at = monotonic()
+
+    def looks(self, *, focused: bool) -> bool:
+        return focused and (self.tells_focus or monotonic() - self._pressed_at < AWAY_SECONDS)
+
+
+@dataclass
 class Doorbell:
     """Rings for what was not there before, at most once a second; what was there at the start is no news."""
 
     clock: Callable[[], datetime]
     silent: bool = False
     _known: frozenset[str] | None = field(default=None, init=False)
+    _newest: str = field(default="", init=False)
+    _knew_all: bool = field(default=False, init=False)
     _rung_at: datetime | None = field(default=None, init=False)
 
-    def is_news(self, waiting: Iterable[str]) -> bool:
-        """Whether somebody new waits; asked once for every list that comes."""
+    def is_news(self, waiting: Iterable[str], *, more: bool = False) -> bool:
+        """Whether somebody new waits; asked once for every list that comes. Where there were `more` than are
+        known, one of those may only have come up: then news is what was made later than all that are known."""
         before, self._known = self._known, frozenset(waiting)
-        return before is not None and not self._known <= before
+        newest, self._newest = self._newest, max(self._known | {self._newest})
+        knew_all, self._knew_all = self._knew_all, not more
+        new = self._known - (before or set())
+        return before is not None and any(knew_all or one > newest for one in new)
 
     def may_ring(self) -> bool:
         now = self.clock()

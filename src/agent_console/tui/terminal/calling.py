@@ -32,6 +32,11 @@ def set_title(app: App[Any], words: str) -> None:
     _write(app, f"{keep}\x1b]2;{shown}\x1b\\")
 
 
+def has_title() -> bool:
+    """Whether the title is one of ours."""
+    return _Kept.now
+
+
 def restore_title(app: App[Any]) -> None:
     if back := taken_back():
         _write(app, back)
