@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 
 class PrivateMethod(NamedTuple):
-    """A method we override, call, or build with. `mirrored` is the digest of a body our own code repeats."""
+    """A method we override, call, or build with; its class may be what is private. `mirrored` is the digest of a
+    body that our own code repeats or counts on."""
 
     owner: str
     name: str
@@ -29,6 +30,8 @@ class PrivateAttribute(NamedTuple):
 _APP = "textual.app:App"
 _SCREEN = "textual.screen:Screen"
 _DRIVER = "textual.drivers.linux_driver:LinuxDriver"
+_FOOTER = "textual.widgets._footer:Footer"
+_REACTIVE = "textual.reactive:Reactive"
 _RENDER_SEGMENTS = "(self, console: 'Console') -> 'str'"
 
 METHODS = (
@@ -137,6 +140,34 @@ METHODS = (
         "unsets every mode but the mouse's pixels",
         mirrored="9a7e99c8d4bdbd3b",
     ),
+    PrivateMethod(
+        _FOOTER,
+        "compose",
+        "(self) -> 'ComposeResult'",
+        "makes the keys in the order in which ours are counted",
+        mirrored="8514ae6622cb1844",
+    ),
+    PrivateMethod(
+        _FOOTER,
+        "bindings_changed",
+        "(self, screen: 'Screen') -> 'None'",
+        "when a footer is made anew",
+        mirrored="eb88714081bd2305",
+    ),
+    PrivateMethod(
+        "textual.widgets._footer:FooterKey",
+        "__init__",
+        "(self, key: 'str', key_display: 'str', description: 'str', action: 'str', disabled: 'bool' = False, "
+        "tooltip: 'str' = '', classes='') -> 'None'",
+        "a key of the footer, whose words we change",
+    ),
+    PrivateMethod(
+        _REACTIVE,
+        "_check_watchers",
+        "(obj: 'Reactable', name: 'str', old_value: 'Any') -> 'None'",
+        "forgets who has closed, but only when the attribute is next changed",
+        mirrored="7264430bbdce0b5a",
+    ),
 )
 
 ATTRIBUTES = (
@@ -149,6 +180,8 @@ ATTRIBUTES = (
     PrivateAttribute(_APP, "_keymap", "which keys were remapped"),
     PrivateAttribute("textual.dom:DOMNode", "_bindings", "the keys of one widget"),
     PrivateAttribute("textual.widget:Widget", "_styles_cache", "the painted lines of one widget"),
+    PrivateAttribute(_FOOTER, "_bindings_ready", "whether there is anything to show yet"),
+    PrivateAttribute(_REACTIVE, "__watchers", "who watches an attribute, of the theme a draft that was closed"),
     PrivateAttribute(_SCREEN, "_compositor", "to paint what lies in front only"),
     PrivateAttribute(_DRIVER, "_mouse_pixels", "a mode Textual sets and never unsets"),
     PrivateAttribute(_DRIVER, "_writer_thread", "whether a frame is on its way"),
