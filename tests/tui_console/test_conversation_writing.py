@@ -9,6 +9,7 @@ from agent_console.repository.operations.messages import MESSAGES_POST
 from agent_console.repository.port import REFETCH
 from agent_console.tui.dialogs.recipients import RecipientsDialog
 from agent_console.tui.link import LinkState, Opening
+from agent_console.tui.panes.conversation.sending import NO_ANSWER, NO_CONNECTION
 from tests.support.fleet import Fleet
 from tests.tui_console.conversation_stage import long_thread, opened, thread_called, type_in, words
 from tests.tui_console.dropped_line import over_a_dropped_line
@@ -135,3 +136,17 @@ async def test_a_read_only_profile_offers_nothing_to_write(story: Fleet) -> None
 
         assert not screen.writing.is_open
         assert "Write" not in shown_text(app).splitlines()[-1]
+
+
+async def test_what_was_refused_is_not_told_to_be_perhaps_said(fleet: Fleet) -> None:
+    thread_id = long_thread(fleet, 1)
+    app = console(directly(fleet.working))
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot, thread_id)
+        await pilot.press("c", "x")
+        fleet.execute("update users set is_active = false where email = %s", ADMIN)
+        await pilot.press("f5")
+        await until(lambda: screen.writing.problem not in ("", "Sending …"), "what became of it")
+
+        assert screen.writing.problem not in (NO_ANSWER, NO_CONNECTION)
+        assert said(fleet, thread_id) == ["line 1"]

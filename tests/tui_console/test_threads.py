@@ -6,11 +6,14 @@ from textual.widgets import Input
 
 from agent_console.domain.ids import ApprovalId, JobId, RunId
 from agent_console.tui.dialogs.operation_form import DoIt, OperationForm
+from agent_console.tui.panes.approvals.screen import ApprovalScreen
+from agent_console.tui.panes.conversation import messages
 from agent_console.tui.panes.runs.screen import RunScreen
 from agent_console.tui.panes.runs.trace_screen import TraceScreen
 from agent_console.tui.wanted import ThingWanted
 from agent_console.tui.widgets.virtual_table import VirtualTable
-from tests.support.conversations import add_thread, let_in, say
+from agent_console.tui.widgets.virtual_table_messages import RowChosen
+from tests.support.conversations import add_run, add_thread, let_in, say
 from tests.support.fleet import Fleet
 from tests.tui_console.conversation_stage import lines, opened, thread_called, until_open
 from tests.tui_console.stage import (
@@ -87,6 +90,58 @@ async def test_the_tree_tells_who_asked_whom_and_what_waits_for_a_person(story: 
         await pilot.press("m")
         conversation = await until_open(pilot, app)
         await until(lambda: conversation.talk.cursor_key == "#9", "what came out of the run")
+
+
+async def test_a_message_leads_to_what_it_asked_for_and_to_nothing_else(
+    story: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread_id = thread_called(story, "Nightly build is red")
+    asking, idle = (
+        say(story, thread_id, "ole@example.com", "Look."),
+        say(story, thread_id, "ole@example.com", "Ah."),
+    )
+    asked = add_run(story, thread_id)
+    story.execute("update runs set input_message_id = %s where id = %s", asking, asked)
+    for _ in range(5):
+        add_run(story, thread_id, "beacon")
+    monkeypatch.setattr(messages, "PAGE_LIMIT_MAX", 2)
+    app = console(directly(story.working), start="threads")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot, thread_id)
+        assert screen.talk.message is not None
+        assert screen.talk.message.id == idle
+        await pilot.press("t")
+        await until(lambda: "This message asked nobody to act" in shown_text(app), "no tree of another")
+
+        await pilot.press("up", "t")
+        await until_on(app, TraceScreen)
+        assert isinstance(app.screen, TraceScreen)
+        assert app.screen._of.id == asked
+
+
+async def test_enter_leads_to_the_row_it_was_pressed_on(story: Fleet) -> None:
+    app = console(directly(story.working), start="threads")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, thread_called(story, "Report of October"))
+        await pilot.press("t")
+        await until_on(app, TraceScreen)
+        table = app.screen.query_one(VirtualTable)
+        await until(lambda: len(table.source) > 3, "the tree")
+        waiting = str(
+            ApprovalId(
+                str(
+                    story.one(
+                        "select id::text from approvals where state = 'pending' and to_agent_id = %s",
+                        story.agent_id("beacon"),
+                    )
+                )
+            )
+        )
+        assert table.cursor_id != waiting
+
+        table.post_message(RowChosen(table, waiting))
+
+        await until(lambda: isinstance(app.screen, ApprovalScreen), "the request, not the run under the cursor")
 
 
 async def fill_in(pilot: Pilot[None], key: str, operation: str | None, **typed: str) -> None:

@@ -153,6 +153,10 @@ class DetailScreen(PanelScreen):
         )
 
     def _acted(self, done: bool) -> None:
+        if done and self.kind.get_operation is None:
+            # Nobody can say how it stands now but the list it came from.
+            self.dismiss(None)
+            return
         self.heard(REFETCH)
         if self.around.up:
             self.step()

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from textual.content import Content
 
+from agent_console.domain.errors import Invalid
 from agent_console.domain.ids import MessageId
 from agent_console.domain.messages import Message, MessageAsked, MessageQuery
 from agent_console.domain.records import PAGE_LIMIT_MAX
@@ -22,6 +23,7 @@ from agent_console.tui.panes.conversation.lines import AUTHORS
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.widgets.virtual_table_columns import Column
 
+PAGES_LOOKED_AT = 20
 TEXT_SHOWN = 8_000
 LINES_SHOWN = 500
 COLUMNS = (Column("seq", "Seq", 8), Column("author", "Author", 20), Column("words", "Words", None))
@@ -86,8 +88,25 @@ def message_kind(thread: Thread) -> ListKind:
 
 async def run_behind(link: Link, thread: Thread, message: Message | None) -> Run | None:
     """The run that a message came out of, or one that it asked for; of no message, the newest of the thread."""
-    if message is not None and message.run_id is not None:
+    if message is None:
+        newest = await link.call(RUNS_IN_THREAD, ThreadRunQuery(thread_id=thread.id, limit=1))
+        return next(iter(newest.items), None)
+    if message.run_id is not None:
         return await link.call(RUNS_GET, RunAsked(run_id=message.run_id))
-    page = await link.call(RUNS_IN_THREAD, ThreadRunQuery(thread_id=thread.id, limit=PAGE_LIMIT_MAX))
-    asked = (run for run in page.items if message is not None and run.input_message_id == message.id)
-    return next(asked, next(iter(page.items), None))
+    return await _asked_by(link, thread, message)
+
+
+async def _asked_by(link: Link, thread: Thread, message: Message) -> Run | None:
+    after: str | None = None
+    for _ in range(PAGES_LOOKED_AT):
+        query = ThreadRunQuery(thread_id=thread.id, limit=PAGE_LIMIT_MAX, after=after)
+        page = await link.call(RUNS_IN_THREAD, query)
+        for run in page.items:
+            if run.input_message_id == message.id:
+                return run
+            if run.created_at < message.created_at:
+                # No run is older than what it was asked with.
+                return None
+        if (after := page.next) is None:
+            return None
+    raise Invalid("It asked for none of the newest runs of this thread.", hint="v lists them all.")

@@ -41,6 +41,7 @@ from agent_console.tui.widgets.tall_list import TallList
 ITSELF, TREE = "itself", "tree"
 READING_KEYS = frozenset({"write", "search", "go", "tree", "act", "participants", "runs", "send", "jump"})
 NOBODY_ACTED = "Nobody was asked to act in this thread."
+IT_ASKED_NOBODY = "This message asked nobody to act; v lists the runs of the thread."
 GONE_FOR_GOOD = "There is no such thread that you may read. This is the last that was known of it."
 
 
@@ -299,7 +300,7 @@ class ConversationScreen(StackedScreen):
             self.talk.tell(str(error))
             return
         if run is None:
-            self.talk.tell(NOBODY_ACTED)
+            self.talk.tell(NOBODY_ACTED if message is None else IT_ASKED_NOBODY)
         else:
             self.post_message(ScreenWanted(TraceScreen(run, self.around)))
 

@@ -8,7 +8,7 @@ from agent_console.domain.errors import ConsoleError
 from agent_console.domain.ids import ThreadId
 from agent_console.domain.problems import problem_of
 from agent_console.repository.operations.messages import MESSAGES_POST
-from agent_console.tui.link import GONE, Link
+from agent_console.tui.link import Link, NotSent, is_unsure
 from agent_console.tui.panes.conversation.drafts import Drafts
 
 NOTHING_TO_SAY = "There is nothing to send yet."
@@ -31,9 +31,9 @@ async def send(link: Link, drafts: Drafts, thread_id: ThreadId) -> Sent:
         return Sent(problem_of(error.errors()[0]))
     try:
         posted = await link.call(MESSAGES_POST, message)
-    except GONE:
-        return Sent(NO_ANSWER)
+    except NotSent:
+        return Sent(NO_CONNECTION)
     except ConsoleError as error:
-        return Sent(str(error))
+        return Sent(NO_ANSWER if is_unsure(error) else str(error))
     drafts.was_said(message)
     return Sent(warnings=posted.warnings)

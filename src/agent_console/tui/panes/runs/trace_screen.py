@@ -116,7 +116,6 @@ class TraceScreen(StackedScreen):
         self._runs = {run.id: run for run in (self._of, *told.items)}
         self._trace = trace
         self.tick()
-        self._table.move_to(self._table.cursor_id or str(self._of.id))
         self.refresh_bindings()
 
     def tick(self) -> None:
@@ -129,9 +128,12 @@ class TraceScreen(StackedScreen):
 
     # Keys
 
-    def _row_at_cursor(self) -> TraceRow | None:
+    def _row(self, wanted: str | None) -> TraceRow | None:
         rows = self._trace.items if self._trace is not None else ()
-        return next((row for row in rows if row_id(row) == self._table.cursor_id), None)
+        return next((row for row in rows if row_id(row) == wanted), None)
+
+    def _row_at_cursor(self) -> TraceRow | None:
+        return self._row(self._table.cursor_id)
 
     def _run_at_cursor(self) -> Run | None:
         row = self._row_at_cursor()
@@ -162,11 +164,9 @@ class TraceScreen(StackedScreen):
 
     @on(RowChosen)
     def _chosen(self, message: RowChosen) -> None:
-        row = self._row_at_cursor()
-        if row is not None and row.run_id is not None:
-            self.post_message(ThingWanted("runs", message.row_id))
-        else:
-            self.action_jump("approvals")
+        """What the key was pressed on, wherever the cursor is by now."""
+        if (row := self._row(message.row_id)) is not None:
+            self.post_message(ThingWanted("approvals" if row.run_id is None else "runs", message.row_id))
 
     @on(CursorMoved)
     def _moved(self) -> None:
