@@ -24,7 +24,7 @@ from tests.tui_console.stage import (
     shown_text,
     until,
 )
-from tests.tui_console.test_refused_lists import Warden
+from tests.tui_console.warden import Warden
 
 
 def line_of(app: ConsoleApp) -> FilterLine:

@@ -30,6 +30,7 @@ from tests.tui_console.stage import (
     until,
 )
 from tests.tui_console.test_hostile import storable
+from tests.tui_console.warden import Warden
 
 BURY = """
     update jobs set status = 'dead_letter', finished_at = %s, error_message = %s, look_at = null where id = %s
@@ -192,6 +193,7 @@ async def test_a_lost_connection_leaves_a_gap_and_the_last_that_was_known(
         clock.now = AT + timedelta(minutes=2)
         await until(lambda: pane.needing.stale and pane.going.stale, "dimmed")
         assert list(lines(pane.needing)) == list(before)
+        await until(lambda: "Needs attention 2   as of 1m ago" in shown_text(app), "how old it is")
 
         await stack.enter_async_context(serving(fleet.working, port=urlsplit(url).port or 0))
         await until(lambda: app.link.status.state is LinkState.UP, "up again")
@@ -199,3 +201,23 @@ async def test_a_lost_connection_leaves_a_gap_and_the_last_that_was_known(
         assert len(pane.history.rates("completions")) == 1, "nobody knows what was between"
         course = lines(pane.going)["completed"][2]
         assert ("▁" in course, course[0], course[-1]) == (True, "·", "·")
+
+
+async def test_what_can_not_be_asked_stays_told_and_is_not_asked_every_second(
+    fleet: Fleet, nobody_looks_again: None
+) -> None:
+    do_the_duties(fleet)
+    warden = Warden(directly(fleet.working), refused={"duties.list"})
+    app = console(warden, start="overview")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        pane = overview_of(app)
+        await until(lambda: "not-known" in lines(pane.needing), "what is not known")
+        asked = len(warden.of("duties.list"))
+
+        for _ in range(3):
+            pane.tick()
+            await pilot.pause()
+            assert "not-known" in lines(pane.needing)
+
+        assert len(warden.of("duties.list")) == asked

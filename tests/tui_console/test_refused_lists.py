@@ -1,52 +1,19 @@
 """A list that can't be read, or only page by page: it says so, and nobody is asked the same thing for ever."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-
 import pytest
 from textual.pilot import Pilot
 
-from agent_console.domain.errors import Forbidden
-from agent_console.repository.operations import Answered, Asked, Operation
-from agent_console.repository.port import Repository
 from agent_console.repository.postgres import walked_pages
 from agent_console.tui.app import ConsoleApp
 from agent_console.tui.panes.every import MORE
 from agent_console.tui.wanted import ListWanted
 from tests.support.conversations import add_run, add_thread, let_in
 from tests.support.fleet import Fleet
-from tests.tui_console.route_stage import Ear, Overheard, routes_of
-from tests.tui_console.stage import Say, console, directly, list_of, loaded, press, row_ids, shown_text, until
+from tests.tui_console.route_stage import Ear, routes_of
+from tests.tui_console.stage import console, directly, list_of, loaded, press, row_ids, shown_text, until
+from tests.tui_console.warden import NOT_YOURS, Warden
 
 pytestmark = pytest.mark.usefixtures("nobody_looks_again")
-
-NOT_YOURS = "That is not for you."
-
-
-@dataclass
-class Refusing(Overheard):
-    """The real other side, but it refuses what is named."""
-
-    refused: set[str] = field(default_factory=set)
-
-    async def call(self, operation: Operation[Asked, Answered], request: Asked) -> Answered:
-        answer = await super().call(operation, request)
-        if operation.name in self.refused:
-            raise Forbidden(NOT_YOURS)
-        return answer
-
-
-@dataclass
-class Warden(Ear):
-    """Listens, and decides what is refused."""
-
-    refused: set[str] = field(default_factory=set)
-
-    @asynccontextmanager
-    async def __call__(self, say: Say) -> AsyncIterator[Repository]:
-        async with self.opening(say) as side:
-            yield Refusing(side, self.asked, self.refused)
 
 
 async def steps(app: ConsoleApp, pilot: Pilot[None], count: int = 10) -> None:

@@ -12,6 +12,7 @@ from textual.containers import Container, Vertical
 from agent_console.domain.attention import AttentionItem, AttentionQuery
 from agent_console.domain.errors import ConsoleError
 from agent_console.domain.records import Nothing
+from agent_console.domain.spans import ago
 from agent_console.repository.operations import POOL_STATUS, Answered, Asked, Operation
 from agent_console.repository.operations.attention import ATTENTION_LIST
 from agent_console.repository.operations.audit_trail import AUDIT_SEAL_STATUS
@@ -159,14 +160,17 @@ class OverviewPane(Pane):
 
     async def _asked(self, operation: Operation[Asked, Answered], request: Asked) -> Answered | None:
         """Each part on its own: what one of them can't tell, the others still do."""
-        self._problems.pop(operation.name, None)
         try:
-            return await self.around.link.call(operation, request)
-        except ConsoleError as error:
+            answer = await self.around.link.call(operation, request)
+        except GONE:
             self._dirty = True
-            if not isinstance(error, GONE):
-                self._problems[operation.name] = str(error)
             return None
+        except ConsoleError as error:
+            # It is asked again with the next look; until then it stays told.
+            self._problems[operation.name] = str(error)
+            return None
+        self._problems.pop(operation.name, None)
+        return answer
 
     # What is seen
 
@@ -197,6 +201,10 @@ class OverviewPane(Pane):
         words = f"Needs attention {len(found):,}{more}" if found else "✓ All is well"
         above = self.needing.scroll_offset.y
         heading = system_text(words, "bold" if found else "bold $text-success")
+        if not self.around.up:
+            known_at = self.around.link.answered_at
+            age = "" if known_at is None else f"   as of {ago(known_at, self.around.clock())} ago"
+            heading = system_text(f"{words}{age}", "$foreground-muted")
         heading += system_text(f"   ↑ {above:,} above" if above else "", "$foreground-muted")
         self._heading_line.show(heading)
 
