@@ -3,6 +3,7 @@
 from contextlib import AsyncExitStack
 from urllib.parse import urlsplit
 
+import pytest
 from textual.widgets import Input
 
 from agent_console.domain.kinds import RoutePolicy
@@ -13,6 +14,7 @@ from agent_console.tui.link import LinkState
 from agent_console.tui.panes.routes.choice import PolicyChoice
 from agent_console.tui.panes.routes.editor import RouteEditor, route_editor
 from agent_console.tui.panes.surroundings import Surroundings
+from agent_console.tui.setup import Setup
 from agent_console.tui.wanted import ScreenWanted
 from tests.support.fleet import Fleet
 from tests.support.recorded_requests import record_requests
@@ -22,6 +24,7 @@ from tests.tui_console.stage import (
     ADMIN,
     console,
     directly,
+    fixed_clock,
     loaded,
     press,
     through,
@@ -207,3 +210,22 @@ async def test_a_rule_that_somebody_suggests_is_only_a_draft(story: Fleet) -> No
         await until(lambda: app.pane.pane_name == "agents", "the other pane")
         assert not app.stacked
         assert story.execute(PAIR, "dispatch", "gantry")[0][:2] == ("requires_human_approval", 1)
+
+
+@pytest.mark.parametrize("key", ["3", "f3"])
+async def test_a_key_that_leads_elsewhere_asks_before_a_draft_is_lost_wherever_it_was_moved(
+    story: Fleet, key: str
+) -> None:
+    keymap = {} if key == "3" else {"pane.jobs": key}
+    setup = Setup(directly(story.working), "example", start="routes", keymap=keymap)
+    app = ConsoleApp(lambda: setup, theme_name="dark", clock=fixed_clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await on_pair(pilot, story, "dispatch", "ember")
+        await press(pilot, "e")
+        await until_on(app, RouteEditor)
+        await press(pilot, "right", key)
+        await shows(app, "What you typed is not saved.")
+        assert isinstance(app.screen, RouteEditor)
+
+        await press(pilot, key)
+        await until(lambda: not app.stacked and app.pane.pane_name == "jobs", "elsewhere")

@@ -1,6 +1,9 @@
 """From thing to thing and back: Esc goes the way one came, also from the lists that belong to a thing."""
 
+import pytest
+
 from agent_console.domain.ids import RunId
+from agent_console.tui import going
 from agent_console.tui.going import DEEPEST, TOO_DEEP
 from agent_console.tui.panes.detail_screen import DetailScreen
 from agent_console.tui.panes.jobs.screen import JobScreen
@@ -122,3 +125,26 @@ async def test_a_run_leads_to_the_route_that_let_it_through_and_to_what_is_known
         await until(lambda: app.detail is shown, "the run again")
         await press(pilot, "R")
         await until(lambda: any("is gone" in note.message for note in app._notifications), "a word about that")
+
+
+async def test_lists_of_one_thing_are_not_kept_for_ever_but_those_one_came_by_are(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(going, "LISTS_KEPT", 2)
+    app = console(directly(fleet.working), start="jobs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        for _ in range(5):
+            await press(pilot, "down", "l")
+            await until(lambda: app.pane.pane_name.startswith("trail-"), "its trail")
+            await press(pilot, "escape")
+        # The last one is given back by whoever opens the next.
+        await until(lambda: len([pane for pane in app._panes if pane.tab != pane.pane_name]) <= 3, "a few of them")
+        shown = {pane.id for pane in app._switcher.children}
+        assert {pane.id for pane in app._panes} <= shown
+        assert len(shown) <= len(app._panes) + 1
+
+        await press(pilot, "enter", "l")
+        await until(lambda: app.pane.tab == "jobs" and app.pane.has_answer, "a trail from a job")
+        await press(pilot, "escape")
+        await until(lambda: isinstance(app.detail, JobScreen), "back to where it was opened")

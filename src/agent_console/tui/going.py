@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent_console.tui.panes.pane import Pane, View
     from agent_console.tui.panes.stacked import StackedScreen
 
+LISTS_KEPT = 20
 DEEPEST = 12
 """So many screens may lie one over another; who jumps in circles is not led on for ever."""
 TOO_DEEP = (
@@ -87,6 +88,8 @@ class Going(Switching):
 
     def action_pane(self, name: str) -> None:
         """Whoever goes elsewhere begins a new way."""
+        if self.detail is not None and not self.detail.may_leave():
+            return
         self._ways.forget()
         self._show_pane(name)
 
@@ -183,6 +186,19 @@ class Going(Switching):
             steps = self.crumbs[len(self._ways.crumbs) :]
             self._ways.keep(Way(kind.name, self.pane.pane_name, self.stacked, steps))
             self._show_pane(kind.name)
+        await self._give_back_panes()
+
+    async def _give_back_panes(self) -> None:
+        """A list of one thing stays as it was left, but whoever opens hundreds does not keep them all."""
+        async with self._adding:
+            if not self._panes:
+                return
+            needed = {self.pane.pane_name, *self._ways.panes}
+            of_one_thing = [pane for pane in self._panes if pane.tab != pane.pane_name]
+            spare = [pane for pane in of_one_thing[:-LISTS_KEPT] if pane.pane_name not in needed]
+            self._panes = tuple(pane for pane in self._panes if pane not in spare)
+            for pane in spare:
+                await pane.remove()
 
     # Screens
 

@@ -35,6 +35,11 @@ class WaysBack:
     def crumbs(self) -> tuple[str, ...]:
         return tuple(crumb for way in self._ways for crumb in way.crumbs)
 
+    @property
+    def panes(self) -> frozenset[str]:
+        """Those that a way leads back to, or from."""
+        return frozenset(name for way in self._ways for name in (way.to, way.pane))
+
     def keep(self, way: Way) -> None:
         """To be called while the screens still lie there: what is installed outlives that."""
         for screen in way.screens:

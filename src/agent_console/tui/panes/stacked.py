@@ -102,5 +102,9 @@ class StackedScreen(ClosesItself[None]):
     def set_stale(self, stale: bool) -> None:
         """Nothing here comes over the line."""
 
+    def may_leave(self) -> bool:
+        """Whether somebody may be led elsewhere; a screen that says no tells why."""
+        return True
+
     def action_close(self) -> None:
         self.dismiss(None)

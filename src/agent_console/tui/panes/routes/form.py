@@ -15,8 +15,6 @@ from agent_console.tui.widgets.detail import DetailPanel
 NO_REASON = "A reason is needed: the history keeps it."
 NO_CONNECTION = "There is no connection; nothing was changed, and what you typed stays."
 UNSAVED = "What you typed is not saved. Press the key again to leave without it."
-# The keys that lead to a pane from everywhere; here they ask first, because what was typed goes with the screen.
-PANE_NAMES = ("overview", "approvals", "agents", "jobs", "threads", "routes", "audit")
 
 
 class RouteForm(StackedScreen):
@@ -28,10 +26,6 @@ class RouteForm(StackedScreen):
         Binding("up", "app.focus_previous", "Field before", show=False, id="route_form.previous"),
         Binding("pagedown", "read(1)", "Read on", id="route_form.page_down"),
         Binding("pageup", "read(-1)", "Read back", show=False, id="route_form.page_up"),
-        *(
-            Binding(str(key), f"leave_for('{pane}')", f"To {pane}", show=False, id=f"route_form.to_{pane}")
-            for key, pane in enumerate(PANE_NAMES)
-        ),
     ]
 
     def __init__(self, around: Surroundings) -> None:
@@ -74,16 +68,10 @@ class RouteForm(StackedScreen):
 
     def action_close(self) -> None:
         # A key that was pressed once more before the screen was gone closes nothing else.
-        if self.app.screen is self and self._may_leave():
+        if self.app.screen is self and self.may_leave():
             self.leave()
 
-    def action_leave_for(self, pane: str) -> None:
-        if self._may_leave():
-            # Without a focus there is nothing left that changes its keys while the screen is taken down.
-            self.set_focus(None)
-            self.call_after_refresh(self.run_action, f"app.pane('{pane}')")
-
-    def _may_leave(self) -> bool:
+    def may_leave(self) -> bool:
         may = self._leaving or not self.is_touched
         self._leaving = True
         if not may:
