@@ -8,7 +8,7 @@ from agent_console.tui import app as app_module
 from tests.attacks.hostile_strings import HOSTILE, dangers
 from tests.support.fleet import Fleet
 from tests.support.many_agents import add_agents
-from tests.tui_console.route_stage import Ear, on_pair, pair_of, settle, shows
+from tests.tui_console.route_stage import Ear, on_pair, pair_of, routes_of, settle, shows
 from tests.tui_console.stage import announce, console, directly, loaded, press, shown_text, through_server, until
 from tests.tui_console.test_hostile import storable
 
@@ -172,3 +172,40 @@ async def test_hostile_names_and_notes_are_harmless_text(story: Fleet) -> None:
         assert "[@click=app.quit]" in seen
         assert r"\x1b]52;c" in seen
         assert dangers(seen.replace("\n", "")) == []
+
+
+FAR_DOWN = """
+    insert into a2a_routes (team_id, id, from_agent_id, to_agent_id, policy)
+    select %s, ('01990000-0000-7000-a000-' || lpad(to_hex(row_number() over ()), 12, '0'))::uuid, f.id, t.id,
+           'allowed'
+      from agents f, agents t
+     where f.id <> t.id and f.name like 'n%%' and t.name like 'n%%'
+"""
+LAST_OF_ALL = """
+    update a2a_routes set id = overlay(id::text placing '0fffffff' from 1)::uuid
+     where policy = 'requires_human_approval'
+"""
+
+
+async def test_the_list_goes_to_a_route_that_lies_pages_further_down(
+    story: Fleet, nobody_looks_again: None
+) -> None:
+    add_agents(story, 20)
+    story.execute("delete from a2a_routes where policy = 'blocked'")
+    story.execute(FAR_DOWN, story.team_id())
+    story.execute(LAST_OF_ALL)
+    app = console(directly(story.working), start="routes")
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await on_pair(pilot, story, "cartographer", "beacon")
+        await until(lambda: routes_of(app).matrix_look.cell is not None, "its route")
+        cell = routes_of(app).matrix_look.cell
+        assert cell is not None
+
+        await pilot.press("m")
+
+        table = routes_of(app).list_look.table
+        await until(lambda: table.cursor_id == str(cell.route_id), "the route of the pair")
+        await press(pilot, "home")
+        await until(lambda: table.cursor_index == 0, "the top")
+        routes_of(app).list_look.go_to("rte_00000000000000000000000000")
+        await shows(app, "The route of that pair")

@@ -262,10 +262,12 @@ class NarrowedPane(Pane):
                 self.notify(NO_CONNECTION, severity="warning", markup=False)
                 return
             start = len(self._loaded.records)
-            going_on = self._loaded.last_before(start)
-            await self._fetch(going_on, PAGE_LIMIT_MAX)
-            came_further = self._loaded.complete or self._loaded.last_before(len(self._loaded.records)) != going_on
-            if asked != self.narrowed or not came_further:
-                # Why nothing came is told where it was asked for.
+            if not await self._fetch_further() or asked != self.narrowed:
                 return
         self.notify("Nothing so far; n looks further.", markup=False)
+
+    async def _fetch_further(self) -> bool:
+        """The next page. False when nothing came, which is told where it was asked for."""
+        going_on = self._loaded.last_before(len(self._loaded.records))
+        await self._fetch(going_on, PAGE_LIMIT_MAX)
+        return self._loaded.complete or self._loaded.last_before(len(self._loaded.records)) != going_on

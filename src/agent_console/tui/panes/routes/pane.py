@@ -17,6 +17,7 @@ from agent_console.tui.lists.loaded import ListSoFar
 from agent_console.tui.new_file import exports_folder
 from agent_console.tui.panes.list_kind import ListKind
 from agent_console.tui.panes.list_pane import ListPane
+from agent_console.tui.panes.narrowed_pane import FINDING, PAGES_LOOKED_AT
 from agent_console.tui.panes.pane import Pane, is_waiting
 from agent_console.tui.panes.routes.apply import ApplyScreen
 from agent_console.tui.panes.routes.exported import ExportedScreen
@@ -32,6 +33,7 @@ from agent_console.tui.wanted import ListWanted, Refused, ScreenWanted, ThingWan
 from agent_console.tui.widgets.policy_matrix import PolicyMatrix
 
 EXPORTING = "exporting"
+NOT_HERE = "The route of that pair is not among these; f shows another group."
 
 ROUTES = replace(PLAIN_ROUTES, screen=RouteScreen)
 
@@ -44,14 +46,26 @@ class RouteList(ListPane):
         self._wished: str | None = None
 
     def go_to(self, route_id: str) -> None:
-        """Now, or when the list has come."""
-        self._wished = None if self.table.move_to(route_id) else route_id
+        """Now, or when the list has come; what lies further down is fetched."""
+        self._wished = None if self._fetched else route_id
+        if self._fetched and not self.table.move_to(route_id):
+            self._go_down_to(route_id)
 
     def _take(self, loaded: ListSoFar[Record]) -> None:
         super()._take(loaded)
-        if self._wished is not None:
-            self.table.move_to(self._wished)
-            self._wished = None
+        if (wished := self._wished) is not None:
+            self.go_to(wished)
+
+    @work(group=FINDING)
+    async def _go_down_to(self, route_id: str) -> None:
+        left_at = self.table.cursor_id
+        for _ in range(PAGES_LOOKED_AT):
+            if self._loaded.complete or not self.around.up or not await self._fetch_further():
+                break
+            if self.table.cursor_id != left_at or self.table.move_to(route_id):
+                # Whoever goes elsewhere meanwhile is not taken back.
+                return
+        self.notify(NOT_HERE, severity="warning", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action not in ("act", "new") and super().check_action(action, parameters)
