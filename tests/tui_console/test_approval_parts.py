@@ -1,16 +1,19 @@
 """What a request looks like and what is offered about it; and a list in an order of its own."""
 
 from datetime import timedelta
+from time import monotonic
 
 import pytest
 
 from agent_console.domain.ids import ApprovalId
 from agent_console.domain.records import Page, Record
+from agent_console.tui.far_clock import FarClock
+from agent_console.tui.link import Link
 from agent_console.tui.lists.cursor_list import CursorList
 from agent_console.tui.panes.approvals.lists import first_line
 from agent_console.tui.panes.approvals.looks import exactly, urgency
 from agent_console.tui.panes.approvals.offer import GRACE_SECONDS, in_grace
-from tests.support.fleet import AT
+from agent_console.tui.panes.surroundings import Surroundings
 
 
 class Waiting(Record):
@@ -74,13 +77,22 @@ def test_a_countdown_is_exact_and_changes_its_colour_near_the_end(seconds: float
 
 
 def test_the_grace_is_half_a_second() -> None:
-    just_before = AT + timedelta(seconds=GRACE_SECONDS - 0.01)
+    just_before = GRACE_SECONDS - 0.01
 
-    assert (in_grace(AT, AT), in_grace(AT, just_before), in_grace(AT, AT + timedelta(seconds=0.5))) == (
-        True,
-        True,
-        False,
-    )
+    assert (in_grace(9.0, 9.0), in_grace(9.0, 9.0 + just_before), in_grace(9.0, 9.5)) == (True, True, False)
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_clock_that_jumps_neither_skips_a_grace_nor_prolongs_it(jump: timedelta) -> None:
+    clock = FarClock()
+    link = Link(on_status=lambda status: None, on_change=lambda change: None, clock=clock)
+    around = Surroundings(link, clock)
+    since, shown = around.passed(), clock()
+
+    clock.hear(shown + jump, monotonic(), monotonic())
+
+    assert abs(clock() - shown) > timedelta(minutes=50)
+    assert 0 <= around.passed() - since < 600
 
 
 def test_blank_lines_do_not_hide_what_is_asked() -> None:

@@ -1,6 +1,6 @@
 """The second key: asked before anything is approved."""
 
-from datetime import datetime
+from collections.abc import Callable
 
 from textual import events
 from textual.app import ComposeResult
@@ -10,7 +10,6 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from agent_console.tui.agent_text import system_text
-from agent_console.tui.link import Clock
 
 SURE = "y"
 TOO_QUICK = "Too quick to have been read. y approves, anything else doesn't."
@@ -22,12 +21,13 @@ class ApproveQuestion(ModalScreen[bool]):
     A `y` that comes with the question itself was not meant for it: it is passed over, and said so.
     """
 
-    def __init__(self, words: Content, clock: Clock, grace: float) -> None:
+    def __init__(self, words: Content, passed: Callable[[], float], grace: float) -> None:
+        """`passed` tells seconds on a clock that never jumps."""
         super().__init__()
         self._words: Content = words
-        self._clock = clock
+        self._passed = passed
         self._grace = grace
-        self._asked_at: datetime = clock()
+        self._asked_at = passed()
         self._line = Static(self._words, classes="question")
 
     def compose(self) -> ComposeResult:
@@ -39,7 +39,7 @@ class ApproveQuestion(ModalScreen[bool]):
         event.prevent_default()
         if event.key != SURE:
             self.answer(False)
-        elif (self._clock() - self._asked_at).total_seconds() < self._grace:
+        elif self._passed() - self._asked_at < self._grace:
             self._line.update(self._words + system_text(f"\n{TOO_QUICK}", "$text-warning"))
         else:
             self.answer(True)

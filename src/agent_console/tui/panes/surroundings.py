@@ -1,8 +1,10 @@
 """What every pane and screen is given."""
 
 from dataclasses import dataclass
+from time import monotonic
 
 from agent_console.domain.permissions import Role
+from agent_console.tui.far_clock import FarClock
 from agent_console.tui.link import Clock, Link, LinkState
 
 
@@ -11,6 +13,10 @@ class Surroundings:
     link: Link
     clock: Clock
     read_only: bool = False
+
+    def passed(self) -> float:
+        """Seconds on a clock that never jumps, as the one that follows the database may when it hears of it."""
+        return monotonic() if isinstance(self.clock, FarClock) else self.clock().timestamp()
 
     @property
     def up(self) -> bool:

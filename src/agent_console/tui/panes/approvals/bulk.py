@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import Enum, auto
 from typing import Any, ClassVar
 
@@ -86,7 +85,7 @@ class ApprovalBulkScreen(PanelScreen):
         self._outcomes: dict[ApprovalId, Content] = {}
         self._decided: set[ApprovalId] = set()
         self._told: Content = system_text("")
-        self._since: datetime = around.clock()
+        self._since = around.passed()
         self._dialog: ModalScreen[Any] | None = None
         self._menu = (False, False)
         self.phase = Phase.READING
@@ -212,7 +211,7 @@ class ApprovalBulkScreen(PanelScreen):
         except GONE:
             return
         self.phase = Phase.ASKING
-        self._since = self.around.clock()
+        self._since = self.around.passed()
         self._panel.read_anew()
         self.set_timer(GRACE_SECONDS, self._show)
         self._show_sheet()
@@ -242,7 +241,7 @@ class ApprovalBulkScreen(PanelScreen):
         event.stop()
 
     def _may_begin(self) -> bool:
-        return self._is_open and not in_grace(self._since, self.around.clock()) and not is_waiting(self, DECIDING)
+        return self._is_open and not in_grace(self._since, self.around.passed()) and not is_waiting(self, DECIDING)
 
     def action_approve(self) -> None:
         if self._may_begin() and self._panel.end_seen:
@@ -252,7 +251,7 @@ class ApprovalBulkScreen(PanelScreen):
     async def _approve(self, wanted: tuple[Approval, ...]) -> None:
         question = system_text(f"Approve {len(wanted)} × ") + pair_text(wanted[0])
         question += system_text("?   y approves, anything else doesn't.", "bold")
-        if await self._ask(ApproveQuestion(question, self.around.clock, GRACE_SECONDS)) is True:
+        if await self._ask(ApproveQuestion(question, self.around.passed, GRACE_SECONDS)) is True:
             self._begin([(one.id, Approving(approval_id=one.id, digest_seen=one.digest)) for one in wanted])
 
     def action_reject(self) -> None:

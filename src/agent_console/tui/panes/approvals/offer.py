@@ -25,11 +25,12 @@ READ_ONLY = "This console is read-only: nothing can be decided here."
 
 @dataclass(frozen=True)
 class Standing:
-    """Everything an offer rests on. `since` is when what is shown was first shown like this."""
+    """Everything an offer rests on. `since` is when this was first shown like this, as `passed` counts."""
 
     approval: Approval | None
     now: datetime
-    since: datetime
+    passed: float
+    since: float
     role: Role | None
     me: UserId | None
     up: bool
@@ -55,8 +56,9 @@ def may_decide(role: Role | None) -> bool:
     return role is not None and Permission.DECIDE_APPROVALS in GRANTS[role]
 
 
-def in_grace(since: datetime, now: datetime) -> bool:
-    return (now - since).total_seconds() < GRACE_SECONDS
+def in_grace(since: float, now: float) -> bool:
+    """Both in seconds that passed: whatever a clock is set to, a grace is neither skipped nor endless."""
+    return now - since < GRACE_SECONDS
 
 
 def offer_of(standing: Standing) -> Offer:
@@ -68,7 +70,7 @@ def offer_of(standing: Standing) -> Offer:
     if (hindrance := _hindrance(standing, approval)) is not None:
         return Offer(system_text(hindrance, "$text-warning"))
     keys = BOTH if standing.read_to_end else BOTH - {APPROVE}
-    if in_grace(standing.since, standing.now):
+    if in_grace(standing.since, standing.passed):
         return Offer(system_text(ONE_MOMENT, "$foreground-muted"), keys)
     if not standing.read_to_end:
         return Offer(system_text(TO_THE_END, "$text-warning"), keys, keys)

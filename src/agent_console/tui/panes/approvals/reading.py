@@ -54,7 +54,7 @@ class ApprovalReading(PanelScreen):
         self.kind = kind
         self._listed = record
         self._approval: Approval | None = None
-        self._since: datetime = around.clock()
+        self._since = around.passed()
         self._dirty = True
         self._is_gone = False
         self._asking = False
@@ -97,6 +97,7 @@ class ApprovalReading(PanelScreen):
             Standing(
                 approval=self._approval,
                 now=self.around.clock(),
+                passed=self.around.passed(),
                 since=self._since,
                 role=None if me is None else me.role,
                 me=self._me,

@@ -71,7 +71,7 @@ class ApprovalScreen(ApprovalReading):
         before = self._approval
         is_new = before is None or _reads_differently(before, found)
         if is_new:
-            self._since = self.around.clock()
+            self._since = self.around.passed()
             self.set_timer(GRACE_SECONDS, self.show)
         if is_new and before is not None:
             self._drop_dialog()
@@ -124,7 +124,7 @@ class ApprovalScreen(ApprovalReading):
         self.say(system_text(""))
         question = system_text("Approve ") + pair_text(approval)
         question += system_text("?   y approves, anything else doesn't.", "bold")
-        sure = await self._ask(ApproveQuestion(question, self.around.clock, GRACE_SECONDS))
+        sure = await self._ask(ApproveQuestion(question, self.around.passed, GRACE_SECONDS))
         if sure is not True:
             if not self._told.plain:
                 self.say(system_text(NOT_APPROVED, "$foreground-muted"))
