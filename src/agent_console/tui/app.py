@@ -161,7 +161,7 @@ class ConsoleApp(Going):
         self._refusals = {told: until for told, until in self._refusals.items() if until > now}
         # What is asked again and again is refused again and again: the sentence is on the screen already.
         if words not in self._refusals:
-            self._refusals[words] = now + self.NOTIFICATION_TIMEOUT
+            self._refusals |= {words: now + self.NOTIFICATION_TIMEOUT}
             self.notify(words, severity="warning", markup=False)
 
     @on(events.AppFocus)
