@@ -84,6 +84,7 @@ def test_a_form_is_made_of_the_fields_of_the_request() -> None:
         ({"type": "x", "payload": "{}"}, set[str]()),
         ({"type": "", "payload": "{}"}, {"type"}),
         ({"type": "x", "payload": "{"}, {"payload"}),
+        ({"type": "x", "payload": "[" * 100_000}, {"payload"}),
         ({"type": "x", "payload": "{}", "priority": "many"}, {"priority"}),
         ({"type": "x", "payload": "{}", "bound_agent_id": "job_01h455vb4pex5vsknk084sn02q"}, {""}),
     ],

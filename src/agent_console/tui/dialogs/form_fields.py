@@ -120,7 +120,7 @@ def _value(annotation: Any, text: str) -> object:
     if takes_object(annotation):
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"not JSON: {error}") from error
     kind = value_type(annotation)
     if kind is bool:
