@@ -66,7 +66,6 @@ class ListPane(NarrowedPane):
         self._had_rows = False
         self._fetched = False
         self._dirty = True
-        self._told_refusal = ""
         self._fresh = range(0)
         # Held rather than looked up: an answer may come when the screen is already being taken down.
         self.table = FindTable(kind.columns, self._rows(), empty=system_text("Loading …"), id=f"table-{kind.name}")

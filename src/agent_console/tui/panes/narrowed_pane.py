@@ -51,6 +51,8 @@ class NarrowedPane(Pane):
         self._loaded: ListSoFar[Record] = self.nothing_yet()
         self._is_refused = False
         """Whether the last question was: until one is answered, nothing further down is asked for."""
+        self._told_refusal = ""
+        """It is told again only where it is another, or somebody asks."""
 
     # What is asked for
 
@@ -240,6 +242,7 @@ class NarrowedPane(Pane):
 
     def _look_for_match(self, start: int, step: int) -> None:
         self.stand_still()
+        self._told_refusal = ""
         self._go_to_match(start, step)
 
     def stand_still(self) -> None:
