@@ -332,7 +332,6 @@ def test_a_key_that_others_can_read_or_that_is_none_is_refused(tmp_path: Path) -
         assert word not in str(refused.value)
 
 
-
 def test_a_key_that_systemd_hands_over_is_read_although_its_mode_shows_a_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,8 @@
 """What somebody has to do while time passes, and how it goes.
 
-Every process does all of it; an advisory lock lets one at a time through (who tends the jobs passes over those that
-others hold instead), and each step is safe to repeat, so any number of servers and consoles do a duty neither twice
-nor not at all.
+Every process does all of it; an advisory lock lets one at a time through (who tends the jobs passes over those
+that others hold instead), and each step is safe to repeat, so any number of servers and consoles do a duty neither
+twice nor not at all.
 """
 
 import asyncio

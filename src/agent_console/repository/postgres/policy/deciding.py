@@ -318,7 +318,8 @@ async def _decided(
 async def _tell_thread(work: Work, held: _Held, state: ApprovalState) -> None:
     """Whoever reads the thread sees that a person stepped in, and where."""
     who, asker, asked = (
-        shortened(name or "an agent", NAME_SHOWN) for name in (work.caller.name, held.pair.from_name, held.pair.to_name)
+        shortened(name or "an agent", NAME_SHOWN)
+        for name in (work.caller.name, held.pair.from_name, held.pair.to_name)
     )
     words = f"{who} {state.value} what {asker} asked of {asked}."
     thread_id, connection, team_id = held.access.thread_id, work.connection, work.caller.team_id
