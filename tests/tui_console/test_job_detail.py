@@ -50,7 +50,7 @@ async def test_a_waiting_job_says_why_it_waits_and_for_whom(opening: Opening, fl
         await open_job(app, pilot, first_report(fleet))
 
         lines = [" ".join(line.split()) for line in section(shown_text(app), WHY_TITLE).splitlines()]
-        assert lines[1].startswith("1 are ahead in its lane; 1 agent is free to take it")
+        assert lines[1].startswith("1 is ahead in its lane; 1 agent is free to take it")
         assert lines[2:5] == [
             "lane jobs of type report for agents with tool:report",
             "ahead of it 1",
