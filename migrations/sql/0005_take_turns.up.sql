@@ -145,7 +145,7 @@ begin
                and case when j.status = d.was then case d.outcome
                    when 'succeeded' then j.status = 'running'
                         and (coalesce(d.apart, false) or (not j.signed and j.collection_id is null))
-                   when 'cancelled' then j.cancel_requested_at is not null and d.becomes = 'cancelled'
+                   when 'cancelled' then j.cancel_requested_at is not null
                    else (j.cancel_requested_at is not null) = (d.becomes = 'cancelled') end end
          returning d.n, j.id, j.lane_id, d.was, d.becomes, d.claimed_by, d.attempt, d.summary, d.error, d.result,
                    d.signature

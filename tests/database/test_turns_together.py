@@ -172,6 +172,7 @@ REFUSED = (
     param({"agent_id": rows.agent_id}, "succeeded", "not_owner", id="of another"),
     param({"attempt": 2}, "succeeded", "not_owner", id="another attempt"),
     param(ENDED, "succeeded", "ended", id="ended"),
+    param(ENDED, "failed", "ended", id="ended as it is said to end now"),
     param({}, "cancelled", "not_asked", id="not asked to stop"),
     param({"status": "assigned", "started_at": None}, "succeeded", "not_started", id="not started"),
     param({"signed": True}, "succeeded", "apart", id="signed"),
