@@ -138,6 +138,16 @@ def test_who_only_ends_a_job_hears_where_it_was_or_why_not(team: Team, atlas: Ro
     assert (answer["standing"], answer["finish"], answer["finish_lane"]) == ("done", "ok", held["lane_id"])
 
 
+@mark.parametrize(("starts", "how"), [(True, "queued to assigned to running: "), (False, "queued to assigned: ")])
+def test_the_story_of_a_job_tells_how_it_was_given(team: Team, atlas: Row, starts: bool, how: str) -> None:
+    (job,) = add_jobs(team, 1)
+
+    turns_together(team.execute, team.team_id, [turn(atlas, starts=starts)], [job["lane_id"]])
+
+    (line,) = team.execute("select message from job_events where job_id = %s order by seq desc limit 1", job["id"])
+    assert line["message"] == f"{how}atlas"
+
+
 def test_whoever_asks_while_the_team_is_paused_hears_why(team: Team, atlas: Row) -> None:
     (job,) = add_jobs(team, 1)
     team.execute("update teams set paused_at = now(), pause_mode = 'drain', pause_reason = 'upgrade'")

@@ -10,8 +10,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from agent_console.domain.ids import JobId
-from agent_console.domain.working import Ended, JobFailed
-from agent_console.repository.operations.working import JOBS_FAIL
+from agent_console.domain.working import CancelAcknowledged, Ended, JobFailed
+from agent_console.repository.operations.working import JOBS_ACKNOWLEDGE, JOBS_FAIL
 from agent_console.repository.postgres.repository import open_direct
 from tests.database.team import Row
 from tests.database.turning import short_turn, turn, turns_together
@@ -161,6 +161,19 @@ async def test_a_cancel_in_the_moment_of_a_failure_ends_the_job_at_the_first_wor
     said = JobFailed(job_id=made.id, attempt=1, error="x", retryable=True)
 
     ended = await while_held(direct_crew, made.id, asked, atlas.call(JOBS_FAIL, said))
+
+    assert (ended.status, direct_crew.status(made.id)) == ("cancelled", "cancelled")
+
+
+async def test_a_start_in_the_moment_of_an_acknowledgement_is_no_reason_to_refuse_it(direct_crew: Crew) -> None:
+    atlas = await direct_crew.agent("atlas")
+    made = await direct_crew.enqueue()
+    await take(atlas)
+    direct_crew.fleet.execute("update jobs set cancel_requested_at = now() where id = %s", made.id)
+    started = "update jobs set status = 'running', started_at = now() where id = %s"
+    said = CancelAcknowledged(job_id=made.id, attempt=1)
+
+    ended = await while_held(direct_crew, made.id, started, atlas.call(JOBS_ACKNOWLEDGE, said))
 
     assert (ended.status, direct_crew.status(made.id)) == ("cancelled", "cancelled")
 
